@@ -1,0 +1,209 @@
+"""Where to search, and the search: exact on finite sets, CMA-ES elsewhere.
+
+Notation
+    u       (m, d) points of the unit cube
+    score   blocks -> (m,), larger is better; may be discontinuous (the gate)
+    taken   (k, d) observed or pending points, never proposed again on a finite set
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import qmc
+
+from jumbo_bo.acquisition import Score
+from jumbo_bo.gp import Blocks
+from jumbo_bo.space import GRID_LIMIT, Params, Space
+
+Array = npt.NDArray[np.float64]
+Featurise = Callable[[Array], Blocks]  # u (m, d) -> blocks
+
+SCREEN = 2048  # Sobol' points scored before CMA-ES starts
+STARTS = 3
+ITERATIONS = 60
+CHUNK = 65_536  # points featurised at once
+
+
+class SpaceExhausted(RuntimeError):
+    """Every configuration is observed or pending."""
+
+
+@dataclass(frozen=True)
+class Best:
+    u: Array  # (d,)
+    score: float
+    index: int | None = None  # row of a finite set
+
+
+@dataclass(frozen=True)
+class Finite:
+    """A grid or a list of candidates: every point is scored."""
+
+    u: Array  # (N, d)
+    featurise: Featurise
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        parts = [self.featurise(self.u[i : i + CHUNK]) for i in range(0, len(self.u), CHUNK)]
+        return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+
+    @cached_property
+    def _rows(self) -> dict[bytes, list[int]]:
+        rows: dict[bytes, list[int]] = {}
+        for i, key in enumerate(_keys(self.u)):
+            rows.setdefault(key, []).append(i)
+        return rows
+
+    def rows_of(self, u: Array) -> list[int]:  # (k, d) -> rows that equal one of them
+        return [i for key in _keys(u) for i in self._rows.get(key, [])]
+
+    def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
+        return float(np.max(score(self.blocks)))
+
+    def argmax(self, score: Score, rng: np.random.Generator, hints: Array, taken: Array) -> Best:
+        return self.best_of(score(self.blocks), rng, taken)
+
+    def best_of(self, scores: Array, rng: np.random.Generator, taken: Array) -> Best:
+        """Ties, as under a prior without data, are broken at random."""
+        scores = scores.copy()
+        gone = self.rows_of(taken)
+        if len(set(gone)) >= len(self.u):
+            raise SpaceExhausted(f"all {len(self.u):,} configurations are observed or pending; there is nothing left to suggest")
+        scores[gone] = -np.inf
+        top = np.flatnonzero(scores >= scores.max() - 1e-12)
+        i = int(top[0] if len(top) == 1 else rng.choice(top))
+        return Best(self.u[i], float(scores[i]), i)
+
+    def random(self, rng: np.random.Generator, taken: Array) -> Best:
+        return self.best_of(np.zeros(len(self.u)), rng, taken)
+
+
+@dataclass(frozen=True)
+class Cube:
+    """A space with continuous parameters, or a finite one too large to enumerate."""
+
+    space: Space
+    featurise: Featurise
+
+    def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
+        return self.argmax(score, rng, hints, np.zeros((0, self.space.d))).score
+
+    def argmax(self, score: Score, rng: np.random.Generator, hints: Array, taken: Array) -> Best:
+        """Sobol' screening, then CMA-ES from the best hint and the best screened points."""
+        screen = qmc.Sobol(self.space.d, rng=rng).random(SCREEN)
+        pool = _Pool(self.space, lambda u: score(self.featurise(u)))
+        pool.add(screen)
+        if len(hints):
+            n = SCREEN // 8
+            reach = 10.0 ** rng.uniform(-2.5, -0.7, (n, 1))  # near and nearer
+            near = hints[rng.integers(len(hints), size=n)] + reach * rng.standard_normal((n, self.space.d))
+            pool.add(np.vstack([hints, np.clip(near, 0.0, 1.0)]))
+        for start in pool.spread(STARTS):
+            _cma(pool, start, rng) if self.space.d > 1 else _zoom(pool, start)
+        best = pool.best(taken)
+        return best if best is not None else self.random(rng, taken)
+
+    def random(self, rng: np.random.Generator, taken: Array) -> Best:
+        gone = set(_keys(taken))
+        n = self.space.cardinality
+        if n is not None and len(gone) >= n:
+            raise SpaceExhausted(f"all {n:,} configurations are observed or pending; there is nothing left to suggest")
+        while True:
+            for u in self.space.sample(rng, 256):
+                if _keys(u[None])[0] not in gone:
+                    return Best(u, 0.0)
+
+
+Domain = Finite | Cube
+
+
+def domain_of(space: Space, featurise: Featurise, candidates: Array | None = None) -> Domain:
+    if candidates is not None:
+        return Finite(candidates, featurise)
+    if space.cardinality is not None and space.cardinality <= GRID_LIMIT:
+        return Finite(space.grid(), featurise)
+    return Cube(space, featurise)
+
+
+def encode_candidates(space: Space, candidates: Sequence[Params]) -> Array:  # -> (N, d)
+    if not 0 < len(candidates) <= GRID_LIMIT:
+        raise ValueError(f"a candidate list needs 1 to {GRID_LIMIT:,} rows, got {len(candidates):,}")
+    rows = []
+    for i, params in enumerate(candidates):
+        try:
+            rows.append(space.encode(params))
+        except ValueError as error:
+            raise ValueError(f"candidate {i}: {error}") from None
+    return np.array(rows)
+
+
+class _Pool:
+    """All points scored in one search, so that the best one not yet taken can be returned."""
+
+    def __init__(self, space: Space, score: Callable[[Array], Array]) -> None:
+        self.space, self.score = space, score
+        self.u = np.zeros((0, space.d))
+        self.scores = np.zeros(0)
+
+    def add(self, u: Array) -> Array:
+        u = self.space.snap(u)
+        scores = self.score(u)
+        self.u, self.scores = np.vstack([self.u, u]), np.concatenate([self.scores, scores])
+        return scores
+
+    def spread(self, n: int) -> Array:
+        """The best point, then the best among those well apart from the ones chosen."""
+        order = np.argsort(-self.scores, kind="stable")[:256]
+        chosen = [self.u[order[0]]]
+        for i in order[1:]:
+            if len(chosen) == n:
+                break
+            if min(float(np.linalg.norm(self.u[i] - c)) for c in chosen) > 0.2:
+                chosen.append(self.u[i])
+        return np.array(chosen)
+
+    def best(self, taken: Array) -> Best | None:
+        gone = set(_keys(taken))
+        for i in np.argsort(-self.scores, kind="stable"):
+            if _keys(self.u[i][None])[0] not in gone:
+                return Best(self.u[i], float(self.scores[i]))
+        return None
+
+
+def _cma(pool: _Pool, start: Array, rng: np.random.Generator) -> None:
+    with warnings.catch_warnings():  # pycma warns at import when matplotlib is absent
+        warnings.simplefilter("ignore")
+        import cma
+
+        options = {
+            "bounds": [0.0, 1.0],
+            "verbose": -9,
+            "maxiter": ITERATIONS,
+            "tolfun": 1e-6,
+            "tolx": 1e-5,
+            "seed": np.nan,  # leave numpy's global generator alone
+            "randn": lambda *shape: rng.standard_normal(shape),
+        }
+        search = cma.CMAEvolutionStrategy(start, 0.1, options)
+        while not search.stop():
+            points = search.ask()
+            search.tell(points, list(-pool.add(np.array(points))))
+
+
+def _zoom(pool: _Pool, start: Array) -> None:
+    """One dimension: CMA-ES needs two, and a few finer and finer grids do as well."""
+    centre, width = float(start[0]), 1e-2
+    for _ in range(4):
+        u = np.clip(centre + width * np.linspace(-1, 1, 65), 0.0, 1.0)[:, None]
+        centre, width = float(u[int(np.argmax(pool.add(u))), 0]), width / 16
+
+
+def _keys(u: Array) -> list[bytes]:
+    """Equal points have equal keys; snapped coordinates carry rounding of at most 1e-9."""
+    return [row.tobytes() for row in np.round(u, 9) + 0.0]

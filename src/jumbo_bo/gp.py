@@ -1,0 +1,325 @@
+"""Exact Gaussian process whose kernel is a sum of terms over named feature blocks.
+
+Notation
+    blocks  name -> (n, p)   features of n points: '1' ones, 'x' = T(u), 'h' latent features, 'g' head predictions
+    y       (n,)             standardised target values; prior mean zero (paper, 'For simplicity ...') or a given block
+    K       (n, n)           sum of terms, without noise;  K~ = K + s I with noise variance s (paper: sigma_n^2)
+    L       (n, n)           lower Cholesky factor of K~
+    alpha   (n,)             K~^-1 (y - prior mean)
+    theta   (p,)             log hyperparameters: per term [log variance, log length scale per group] (matern52) or
+                             [log variance per group] (linear), and at the end [log noise variance]
+
+`fit` returns a new frozen GP; the hyperparameters are the maximum a posteriori under log-normal priors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.optimize import minimize
+
+Array = npt.NDArray[np.float64]
+Blocks = Mapping[str, Array]
+
+SQRT5 = math.sqrt(5.0)
+CHUNK = 4096  # rows of a posterior evaluated at once: the kernel slice stays in the processor's cache
+JITTERS = (0.0, 1e-8, 1e-6, 1e-4, 1e-2)
+
+
+class LogNormal(NamedTuple):
+    """Prior of a positive hyperparameter."""
+
+    median: float
+    sd: float  # of the logarithm
+
+
+@dataclass(frozen=True)
+class Term:
+    """One summand of the kernel. `groups[j]` is the hyperparameter that column j of the block uses: all zeros is
+    isotropic, 0..p-1 is ARD, and one number per parameter lets the one-hot columns of a choice share theirs."""
+
+    block: str
+    kind: Literal["matern52", "linear"]
+    groups: tuple[int, ...]
+    variance: LogNormal = LogNormal(1.0, 1.0)
+    length: LogNormal = LogNormal(1.0, 1.0)
+
+    @property
+    def n_groups(self) -> int:
+        return max(self.groups) + 1
+
+    @property
+    def n_params(self) -> int:
+        return self.n_groups + (self.kind == "matern52")
+
+    def priors(self) -> list[LogNormal]:
+        if self.kind == "linear":
+            return [self.variance] * self.n_groups
+        return [self.variance] + [self.length] * self.n_groups
+
+
+@dataclass(frozen=True)
+class Kernel:
+    terms: tuple[Term, ...]
+    noise: LogNormal = LogNormal(1e-2, 1.5)
+    mean: str | None = None  # block (m, 1) that is the prior mean; None: zero
+
+    @cached_property
+    def priors(self) -> tuple[Array, Array]:  # log medians (p,), sds (p,)
+        priors = [p for term in self.terms for p in term.priors()] + [self.noise]
+        return np.log([p.median for p in priors]), np.array([p.sd for p in priors])
+
+    def slices(self) -> Iterator[tuple[Term, slice]]:
+        start = 0
+        for term in self.terms:
+            yield term, slice(start, start + term.n_params)
+            start += term.n_params
+
+
+class Normal(NamedTuple):
+    mean: Array  # (m,)
+    sd: Array  # (m,) of the function, without observation noise
+
+
+@dataclass(frozen=True)
+class GP:
+    kernel: Kernel
+    theta: Array
+    blocks: Blocks  # of the n observations
+    y: Array
+    chol: Array = field(repr=False)
+    alpha: Array = field(repr=False)
+
+    @property
+    def noise(self) -> float:
+        return float(np.exp(self.theta[-1]))
+
+    @cached_property
+    def log_likelihood(self) -> float:
+        """log p(y | theta)."""
+        residual = self.y - prior_mean(self.kernel, self.blocks)
+        return float(-0.5 * residual @ self.alpha - np.log(np.diag(self.chol)).sum() - len(self.y) / 2 * math.log(2 * math.pi))
+
+
+def isotropic(block: str, width: int, **priors: LogNormal) -> Term:
+    return Term(block, "matern52", (0,) * width, **priors)
+
+
+def ard(block: str, width: int, **priors: LogNormal) -> Term:
+    return Term(block, "matern52", tuple(range(width)), **priors)
+
+
+def covariance(kernel: Kernel, theta: Array, a: Blocks, b: Blocks) -> Array:  # -> (n_a, n_b)
+    return sum((_term_cov(t, theta[s], a[t.block], b[t.block]) for t, s in kernel.slices()), np.zeros(()))
+
+
+def variance(kernel: Kernel, theta: Array, a: Blocks) -> Array:  # -> (n_a,) diagonal of covariance(a, a)
+    n = len(next(iter(a.values())))
+    total = np.zeros(n)
+    for term, s in kernel.slices():
+        v = np.exp(theta[s])
+        total += v[0] if term.kind == "matern52" else a[term.block] ** 2 @ v[list(term.groups)]
+    return total
+
+
+def prior_mean(kernel: Kernel, a: Blocks) -> Array:  # -> (n_a,)
+    return np.zeros(len(next(iter(a.values())))) if kernel.mean is None else a[kernel.mean][:, 0].copy()
+
+
+def build(kernel: Kernel, theta: Array, blocks: Blocks, y: Array) -> GP:
+    """The GP with these hyperparameters, conditioned on the data. Adds jitter only when the factorisation needs it."""
+    n = len(y)
+    if n == 0:
+        return GP(kernel, theta, blocks, y, np.zeros((0, 0)), np.zeros(0))
+    cov = covariance(kernel, theta, blocks, blocks)
+    chol = _cholesky(cov, float(np.exp(theta[-1])))
+    return GP(kernel, theta, blocks, y, chol, _solve(chol, y - prior_mean(kernel, blocks)))
+
+
+def posterior(gp: GP, blocks: Blocks) -> Normal:  # (m, .) -> mean (m,), sd (m,)
+    m = len(next(iter(blocks.values())))
+    mean, var = prior_mean(gp.kernel, blocks), variance(gp.kernel, gp.theta, blocks)
+    if len(gp.y) == 0:
+        return Normal(mean, np.sqrt(var))
+    used = {t.block for t in gp.kernel.terms}
+    for i in range(0, m, CHUNK):
+        part = {name: blocks[name][i : i + CHUNK] for name in used}
+        k = covariance(gp.kernel, gp.theta, gp.blocks, part)  # (n, c)
+        mean[i : i + CHUNK] += gp.alpha @ k
+        v = solve_triangular(gp.chol, k, lower=True, overwrite_b=True, check_finite=False)
+        var[i : i + CHUNK] -= np.einsum("ij,ij->j", v, v)
+    return Normal(mean, np.sqrt(np.maximum(var, 1e-12)))
+
+
+def mean_by_term(gp: GP, blocks: Blocks) -> Array:  # (m, .) -> (terms, m)
+    """The posterior mean split exactly: these rows and prior_mean sum to posterior(...).mean."""
+    if len(gp.y) == 0:
+        return np.zeros((len(gp.kernel.terms), len(next(iter(blocks.values())))))
+    return np.stack(
+        [gp.alpha @ _term_cov(t, gp.theta[s], gp.blocks[t.block], blocks[t.block]) for t, s in gp.kernel.slices()]
+    )
+
+
+def leave_one_out(gp: GP) -> Normal:
+    """Predictive mean and sd of every *observation* given all others (Rasmussen & Williams, Eq. 5.12)."""
+    inverse = _inverse_from_cholesky(gp.chol)
+    precision = np.diag(inverse)
+    return Normal(gp.y - gp.alpha / precision, 1.0 / np.sqrt(precision))
+
+
+def hallucinate(gp: GP, pending: Blocks) -> GP:
+    """Conditions on pending points as if their posterior mean had been observed: mean stays, variance shrinks."""
+    if len(next(iter(pending.values()))) == 0:
+        return gp
+    y = np.concatenate([gp.y, posterior(gp, pending).mean])
+    blocks = {name: np.vstack([gp.blocks[name], pending[name]]) for name in gp.blocks}
+    return build(gp.kernel, gp.theta, blocks, y)
+
+
+def fit(kernel: Kernel, blocks: Blocks, y: Array, starts: Sequence[Array] = ()) -> GP:
+    """Maximum a posteriori hyperparameters by L-BFGS from each of `starts` (default: the priors' medians)."""
+    median, sd = kernel.priors
+    if len(y) == 0:
+        return build(kernel, median, blocks, y)
+    objective = Evidence(kernel, blocks, y)
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        value, gradient = objective(theta)
+        pull = (theta - median) / sd
+        return -value + 0.5 * float(pull @ pull), -gradient + pull / sd
+
+    # Where the likelihood is flat L-BFGS may run far off; 4 sd of the prior is as good as forever.
+    bounds = list(zip(np.maximum(median - 4 * sd, math.log(1e-8)), median + 4 * sd, strict=True))
+    best = None
+    for start in starts or (median,):
+        result = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 100, "gtol": 1e-3})
+        if best is None or result.fun < best.fun:
+            best = result
+    assert best is not None
+    return build(kernel, best.x, blocks, y)
+
+
+def fit_adam(kernel: Kernel, blocks: Blocks, y: Array, steps: int = 100, rate: float = 0.1) -> GP:
+    """The paper's own fit: gradient steps on the likelihood for length scales and noise, amplitude 1, no priors
+    ('Details of training the Gaussian Process hyper-parameters')."""
+    theta, _ = kernel.priors
+    theta = theta.copy()
+    free = np.ones(len(theta))
+    for term, s in kernel.slices():
+        if term.kind == "matern52":
+            theta[s.start], free[s.start] = 0.0, 0.0
+    if len(y) == 0:
+        return build(kernel, theta, blocks, y)
+    objective = Evidence(kernel, blocks, y)
+    first, second = np.zeros_like(theta), np.zeros_like(theta)
+    for step in range(1, steps + 1):
+        gradient = objective(theta)[1] / len(y) * free
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        theta = theta + rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        theta[-1] = max(theta[-1], math.log(1e-6))
+    return build(kernel, theta, blocks, y)
+
+
+class Evidence:
+    """log p(y | theta) and its gradient. Distances and products do not depend on theta: computed once per fit."""
+
+    def __init__(self, kernel: Kernel, blocks: Blocks, y: Array) -> None:
+        self.kernel, self.y = kernel, y - prior_mean(kernel, blocks)
+        self.parts = [_pairs(t, blocks[t.block]) for t in kernel.terms]  # (groups, n, n) each
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        n = len(self.y)
+        cov = np.zeros((n, n))
+        slopes: list[Array | None] = []
+        for (term, s), pairs in zip(self.kernel.slices(), self.parts, strict=True):
+            scale = np.exp(theta[s])
+            if term.kind == "linear":
+                cov += np.tensordot(scale, pairs, 1)
+                slopes.append(None)
+                continue
+            r = SQRT5 * np.sqrt(np.tensordot(scale[1:] ** -2, pairs, 1))
+            decay = scale[0] * np.exp(-r)
+            slopes.append(decay * (1 + r))  # dk/d log l_g = 5/3 * slope * d_g / l_g^2
+            cov += decay * (1 + r + r * r / 3)
+        noise = float(np.exp(theta[-1]))
+        chol = _cholesky(cov, noise)
+        alpha = _solve(chol, self.y)
+        value = -0.5 * self.y @ alpha - np.log(np.diag(chol)).sum() - n / 2 * math.log(2 * math.pi)
+        weight = 0.5 * (np.outer(alpha, alpha) - _inverse_from_cholesky(chol))
+        gradient = np.empty_like(theta)
+        for (term, s), pairs, slope in zip(self.kernel.slices(), self.parts, slopes, strict=True):
+            scale = np.exp(theta[s])
+            if slope is None:
+                gradient[s] = scale * (pairs.reshape(len(pairs), -1) @ weight.ravel())
+                continue
+            r2 = np.tensordot(scale[1:] ** -2, pairs, 1)
+            k = slope + 5 / 3 * r2 * scale[0] * np.exp(-SQRT5 * np.sqrt(r2))
+            gradient[s.start] = np.sum(weight * k)
+            gradient[s.start + 1 : s.stop] = 5 / 3 * scale[1:] ** -2 * (pairs.reshape(len(pairs), -1) @ (weight * slope).ravel())
+        gradient[-1] = noise * np.trace(weight)
+        return float(value), gradient
+
+
+def _pairs(term: Term, a: Array) -> Array:  # (n, p) -> (groups, n, n) squared distances or inner products per group
+    parts = np.zeros((term.n_groups, len(a), len(a)))
+    for column, group in enumerate(term.groups):
+        v = a[:, column]
+        parts[group] += (v[:, None] - v) ** 2 if term.kind == "matern52" else np.outer(v, v)
+    return parts
+
+
+def _term_cov(term: Term, theta: Array, a: Array, b: Array) -> Array:  # (n_a, p), (n_b, p) -> (n_a, n_b)
+    scale = np.exp(theta)
+    groups = list(term.groups)
+    if term.kind == "linear":
+        return (a * scale[groups]) @ b.T
+    inverse_length = SQRT5 / scale[1:][groups]
+    a, b = a * inverse_length, b * inverse_length
+    r = a @ b.T
+    r *= -2.0
+    r += np.einsum("ij,ij->i", a, a)[:, None]
+    r += np.einsum("ij,ij->i", b, b)
+    np.maximum(r, 0.0, out=r)  # r now holds 5 r^2
+    poly = r / 3.0
+    np.sqrt(r, out=r)
+    poly += r
+    poly += 1.0
+    np.negative(r, out=r)
+    np.exp(r, out=r)
+    r *= poly
+    r *= scale[0]
+    return r
+
+
+def _cholesky(cov: Array, noise: float) -> Array:
+    diagonal = np.diag(cov)
+    size = max(float(diagonal.mean()), 1.0)
+    for jitter in JITTERS:
+        noisy = cov.copy()
+        np.fill_diagonal(noisy, diagonal + noise + jitter * size)
+        chol, info = dpotrf(noisy, lower=1, clean=1, overwrite_a=1)
+        if info == 0 and np.isfinite(chol[-1, -1]):
+            return chol
+    raise np.linalg.LinAlgError(
+        f"the {len(cov)} x {len(cov)} kernel matrix is not positive definite even with jitter {JITTERS[-1]}; "
+        "are there infinities or NaN in the inputs?"
+    )
+
+
+def _solve(chol: Array, y: Array) -> Array:
+    return dpotrs(chol, y, lower=1)[0]
+
+
+def _inverse_from_cholesky(chol: Array) -> Array:
+    inverse, _ = dpotri(chol, lower=1)
+    return inverse + np.tril(inverse, -1).T
+

@@ -1,0 +1,132 @@
+"""Exact on finite sets, close on continuous ones, and never a point that is taken."""
+
+import numpy as np
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+from jumbo_bo.argmax import Cube, Finite, SpaceExhausted, domain_of, encode_candidates
+from jumbo_bo.space import Space
+
+GRID = Space({"a": IntDistribution(0, 6), "b": CategoricalDistribution(["x", "y", "z"])})
+BOX = Space({f"x{i}": FloatDistribution(0, 1) for i in range(5)})
+NONE = np.zeros((0, 5))
+
+
+def featurise(space):
+    return lambda u: {"x": space.transform(u)}
+
+
+def bump(centre):
+    return lambda blocks: -np.sum((blocks["x"] - centre) ** 2, axis=1)
+
+
+def test_small_spaces_are_enumerated_and_others_searched():
+    assert isinstance(domain_of(GRID, featurise(GRID)), Finite)
+    assert isinstance(domain_of(BOX, featurise(BOX)), Cube)
+    wide = Space({"a": IntDistribution(0, 10**6), "b": IntDistribution(0, 10**6)})
+    assert isinstance(domain_of(wide, featurise(wide)), Cube)
+
+
+def test_finite_argmax_is_the_best_of_all_and_skips_taken_points(rng):
+    domain = domain_of(GRID, featurise(GRID))
+    scores = rng.standard_normal(21)
+    order = np.argsort(-scores)
+    taken = np.zeros((0, 2))
+    for rank in range(21):
+        best = domain.argmax(lambda blocks: scores, rng, taken, taken)
+        assert best.index == order[rank]
+        taken = np.vstack([taken, best.u])
+    with pytest.raises(SpaceExhausted, match="all 21 configurations"):
+        domain.argmax(lambda blocks: scores, rng, taken, taken)
+
+
+def test_ties_are_broken_at_random_not_by_position(rng):
+    domain = domain_of(GRID, featurise(GRID))
+    picks = {domain.argmax(lambda blocks: np.zeros(21), rng, GRID.grid()[:0], GRID.grid()[:0]).index for _ in range(60)}
+    assert len(picks) > 10
+
+
+def test_candidates_are_the_only_choices_and_equal_rows_go_together(rng):
+    rows = [{"a": 1, "b": "x"}, {"a": 1, "b": "x"}, {"a": 5, "b": "z"}]
+    domain = domain_of(GRID, featurise(GRID), encode_candidates(GRID, rows))
+    first = domain.argmax(lambda blocks: np.array([1.0, 2.0, 0.0]), rng, GRID.grid()[:0], GRID.grid()[:0])
+    assert first.index == 1
+    second = domain.argmax(lambda blocks: np.array([1.0, 2.0, 0.0]), rng, first.u[None], first.u[None])
+    assert second.index == 2
+
+
+@pytest.mark.parametrize("rows", [[], [{"a": 1}], [{"a": 1, "b": "x"}, {"a": 99, "b": "x"}]])
+def test_bad_candidate_lists_are_named(rows):
+    with pytest.raises(ValueError, match=r"candidate"):
+        encode_candidates(GRID, rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_continuous_argmax_finds_a_smooth_maximum(seed):
+    rng = np.random.default_rng(seed)
+    centre = rng.random(5)
+    best = domain_of(BOX, featurise(BOX)).argmax(bump(centre), rng, NONE, NONE)
+    assert np.abs(best.u - centre).max() < 0.01
+
+
+def test_continuous_argmax_finds_a_maximum_in_a_corner(rng):
+    best = domain_of(BOX, featurise(BOX)).argmax(lambda blocks: blocks["x"].sum(axis=1), rng, NONE, NONE)
+    assert best.score > 4.99
+
+
+def test_continuous_argmax_survives_a_discontinuous_score(rng):
+    centre = np.full(5, 0.3)
+
+    def gate(blocks):
+        distance = np.sum((blocks["x"] - centre) ** 2, axis=1)
+        return np.where(distance < 0.1, 10 + blocks["x"][:, 0], -distance)
+
+    best = domain_of(BOX, featurise(BOX)).argmax(gate, rng, NONE, NONE)
+    assert best.score > 10 + 0.3 + 0.9 * np.sqrt(0.1)
+
+
+def test_one_dimension(rng):
+    line = Space({"x": FloatDistribution(0, 1)})
+    empty = np.zeros((0, 1))
+    best = domain_of(line, featurise(line)).argmax(bump(0.123456), rng, empty, empty)
+    assert best.u[0] == pytest.approx(0.123456, abs=1e-5)
+
+
+def test_hints_are_used(rng):
+    """A needle that screening cannot find, but a hint touches."""
+    needle = np.full(5, 0.77)
+
+    def score(blocks):
+        return np.exp(-1e3 * np.sum((blocks["x"] - needle) ** 2, axis=1))
+
+    found = domain_of(BOX, featurise(BOX)).argmax(score, rng, needle[None] + 0.01, NONE)
+    assert found.score > 0.9
+
+
+def test_the_search_leaves_the_global_generator_alone(rng):
+    state = np.random.get_state()[1].copy()  # noqa: NPY002 (the point of the test)
+    domain_of(BOX, featurise(BOX)).argmax(bump(np.full(5, 0.5)), rng, NONE, NONE)
+    np.testing.assert_array_equal(state, np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_same_seed_same_point():
+    a, b = (
+        domain_of(BOX, featurise(BOX)).argmax(bump(np.full(5, 0.4)), np.random.default_rng(3), NONE, NONE).u for _ in "ab"
+    )
+    np.testing.assert_array_equal(a, b)
+
+
+def test_large_finite_space_never_repeats_a_taken_point(rng):
+    wide = Space({"a": IntDistribution(0, 999), "b": IntDistribution(0, 999)})
+    domain = domain_of(wide, featurise(wide))
+    taken = np.zeros((0, 2))
+    for _ in range(5):
+        best = domain.argmax(bump(np.array([0.5, 0.5])), rng, taken, taken)
+        assert wide.decode(best.u) not in [wide.decode(t) for t in taken]
+        taken = np.vstack([taken, best.u])
+
+
+def test_random_skips_taken_points(rng):
+    domain = domain_of(GRID, featurise(GRID))
+    left = domain.random(rng, np.delete(GRID.grid(), 13, axis=0))
+    assert left.index == 13
