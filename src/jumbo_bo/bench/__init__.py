@@ -1,0 +1,1 @@
+"""The paper's experiments on real data: problems, a resumable runner, and the tables and figures made from its runs."""

@@ -1,0 +1,267 @@
+"""Runs (problem, method, seed): one process each, one file per finished run, resumable.
+
+A run is `<out>/<suite>/runs/<problem>.<method>.t<trials>.s<seed>.jsonl`: the first line is the stamp (what made it),
+then one line per trial. The file appears complete or not at all, so a run that was killed is simply done again.
+A run that raises leaves its traceback in `<out>/<suite>/failed/` and is tried again next time.
+
+Objective noise of a run comes from `default_rng([seed, 1])`; the optimizer and its pretrained net get `seed`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import polars as pl
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from jumbo_bo.bench import fcnet
+from jumbo_bo.bench.problem import Problem
+from jumbo_bo.methods import METHODS
+from jumbo_bo.optimizer import Optimizer
+
+Row = dict[str, Any]
+
+# CPU seconds are only comparable with one thread per process. NPROC sizes XLA's pools.
+ONE_THREAD = {
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC", "POLARS_MAX_THREADS"), "1"),
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+}
+
+
+@dataclass(frozen=True)
+class Suite:
+    problems: tuple[str, ...]
+    build: Callable[[str, Path | None], Problem]  # (problem, data folder) -> Problem
+
+
+SUITES = {
+    "fcnet-tt": Suite(fcnet.EPOCH3, fcnet.temporal),
+    "fcnet-dt": Suite(tuple(fcnet.UNITS), lambda dataset, _: fcnet.leave_one_out(dataset)),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    suite: str
+    problem: str
+    method: str
+    seed: int
+    trials: int
+
+    def path(self, out: Path) -> Path:
+        name = f"{self.problem}.{quote(self.method, safe='=,')}.t{self.trials}.s{self.seed:04d}.jsonl"
+        return out / self.suite / "runs" / name
+
+    def failure_path(self, out: Path) -> Path:
+        return out / self.suite / "failed" / self.path(out).with_suffix(".txt").name
+
+    def finished(self, out: Path) -> bool:
+        path = self.path(out)
+        return path.exists() and path.read_text().count("\n") == self.trials + 1
+
+
+def parse_method(text: str) -> Any:
+    """The recipe 'jumbo', or with fields replaced: 'jumbo:warm=g,beta0=1'."""
+    name, _, options = text.partition(":")
+    if name not in METHODS:
+        raise ValueError(f"no method {name!r}; choose one of {sorted(METHODS)}")
+    recipe: Any = METHODS[name]
+    fields = [field.name for field in dataclasses.fields(recipe)]
+    changes = {}
+    for option in filter(None, options.split(",")):
+        key, equals, value = option.partition("=")
+        if not equals or key not in fields:
+            raise ValueError(f"{text!r}: {option!r} is no option of {name}; write key=value with key one of {fields}")
+        changes[key] = _like(value, getattr(recipe, key))
+    return dataclasses.replace(recipe, **changes) if changes else recipe
+
+
+def split_methods(text: str) -> list[str]:
+    """'jumbo:warm=g,beta0=1,gp-ucb' -> ['jumbo:warm=g,beta0=1', 'gp-ucb']: a piece 'key=value' belongs to the left."""
+    return re.split(r",(?![^,:]*=)", text)
+
+
+def run_one(problem: Problem, method: str, seed: int, trials: int) -> tuple[list[Row], float]:
+    """One row per trial, and the CPU seconds spent on the old runs before the first trial."""
+    noise = np.random.default_rng([seed, 1])
+    recipe = parse_method(method)
+    start = time.process_time()
+    optimizer = Optimizer(problem.space, problem.history, problem.direction, trials, recipe, seed)
+    if recipe.needs_net:
+        _ = optimizer.net  # pretrains here, so that the first ask does not pay for it
+    pretraining = time.process_time() - start
+    better = np.fmin if problem.direction == "minimize" else np.fmax  # ignore NaN, a failed trial
+    rows: list[Row] = []
+    best, regret = math.nan, math.inf
+    for trial in range(1, trials + 1):
+        start = time.process_time()
+        suggestion = optimizer.ask()
+        asked = time.process_time()
+        value = problem.objective(suggestion.params, noise)
+        evaluated = time.process_time()
+        optimizer.tell(suggestion, value)
+        told = time.process_time()
+        best = float(better(best, value))
+        regret = min(regret, problem.regret(suggestion.params))
+        times = {"cpu_ask": asked - start, "cpu_tell": told - evaluated}
+        rows.append({"trial": trial, "value": value, "best_value": best, "regret": regret, **times})
+    return rows, pretraining
+
+
+def execute(run: Run, out: Path, data: Path | None, command: str) -> None:
+    """Does one run in this process and writes its file."""
+    problem = SUITES[run.suite].build(run.problem, data)
+    rows, pretraining = run_one(problem, run.method, run.seed, run.trials)
+    head = {
+        **dataclasses.asdict(run),
+        **stamp(command),
+        "history": problem.history.fingerprint,
+        "unit": problem.unit,
+        "floor": problem.floor,
+        "cpu_pretraining": pretraining,
+    }
+    label = {"suite": run.suite, "problem": run.problem, "method": run.method, "seed": run.seed}
+    write(run.path(out), [head, *({**label, **row} for row in rows)])
+
+
+def write(path: Path, lines: Iterable[Row]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    os.replace(temporary, path)
+
+
+def read_runs(out: Path, suite: str, trials: int | None = None) -> tuple[pl.DataFrame, list[Row]]:
+    """All finished runs of `trials` trials (default: the longest): the trials' rows, and one stamp per run."""
+    files = [path.read_text().splitlines() for path in sorted((out / suite / "runs").glob("*.jsonl"))]
+    runs = [(json.loads(lines[0]), lines[1:]) for lines in files if lines]
+    runs = [(head, rows) for head, rows in runs if len(rows) == head["trials"]]
+    if not runs:
+        raise FileNotFoundError(f"no finished runs in {out / suite}; first: python -m jumbo_bo.bench run {suite}")
+    trials = trials or max(head["trials"] for head, _ in runs)
+    runs = [(head, rows) for head, rows in runs if head["trials"] == trials]
+    if not runs:
+        raise FileNotFoundError(f"no finished runs of {trials} trials in {out / suite}")
+    return pl.DataFrame([json.loads(row) for _, rows in runs for row in rows]), [head for head, _ in runs]
+
+
+def stamp(command: str) -> Row:
+    """What made a result. The commit is that of the source tree this package is run from, if it is one."""
+    versions = {"python": platform.python_version()}
+    for name in ("numpy", "jax", "jumbo-bo"):
+        versions[name] = importlib.metadata.version(name)
+    commit, dirty = _commit()
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"commit": commit, "dirty": dirty, "versions": versions, "command": command, "date": date}
+
+
+def _commit() -> tuple[str, bool]:
+    package = Path(__file__).resolve().parents[1]
+    root = package.parents[1]
+
+    def git(*words: str) -> str | None:
+        try:
+            done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    top = git("rev-parse", "--show-toplevel")
+    if top is None or Path(top).resolve() / "src" / "jumbo_bo" != package:
+        return "none (installed package)", False  # a surrounding repository is somebody else's
+    # Results are written while runs go on: only the source decides whether the commit tells the truth.
+    return git("rev-parse", "HEAD") or "none (no commit yet)", bool(git("status", "--porcelain", "--", "src"))
+
+
+def launch(run: Run, out: Path, data: Path | None, command: str) -> str | None:
+    """`execute` in a fresh single-threaded interpreter. None, or what went wrong."""
+    job = {"run": dataclasses.asdict(run), "out": str(out), "data": str(data) if data else None, "command": command}
+    words = [sys.executable, "-m", "jumbo_bo.bench.run", json.dumps(job)]
+    done = subprocess.run(words, env=os.environ | ONE_THREAD, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return None
+    return done.stderr.strip() or f"the process ended with code {done.returncode}"
+
+
+def run_suite(
+    runs: Sequence[Run],
+    out: Path,
+    data: Path | None = None,
+    command: str = "",
+    jobs: int = 2,
+    start: Callable[[Run, Path, Path | None, str], str | None] = launch,
+) -> dict[Run, str]:
+    """Does what is not finished yet; returns the failures."""
+    console = Console(stderr=True)
+    todo = [run for run in runs if not run.finished(out)]
+    console.print(f"{len(runs)} runs, {len(runs) - len(todo)} already finished, {jobs} at a time")
+    failures: dict[Run, str] = {}
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console) as progress:
+            bar = progress.add_task("runs", total=len(todo))
+            futures = {pool.submit(start, run, out, data, command): run for run in todo}
+            for future in as_completed(futures):
+                run = futures[future]
+                _settle(run, out, future.result(), failures)
+                if run in failures:
+                    last = failures[run].splitlines()[-1]
+                    progress.console.print(f"failed: {run.problem} {run.method} seed {run.seed}: {last}", markup=False)
+                progress.advance(bar)
+    finally:  # after Ctrl-C, runs that have not started never do
+        pool.shutdown(wait=True, cancel_futures=True)
+    return failures
+
+
+def _settle(run: Run, out: Path, error: str | None, failures: dict[Run, str]) -> None:
+    path = run.failure_path(out)
+    if error is None:
+        path.unlink(missing_ok=True)
+        return
+    failures[run] = error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(error + "\n")
+
+
+def _like(text: str, example: Any) -> Any:
+    """The option's text as the type of the value it replaces."""
+    if isinstance(example, bool):
+        if text.lower() not in ("true", "false"):
+            raise ValueError(f"{text!r} is neither true nor false")
+        return text.lower() == "true"
+    if isinstance(example, int) and re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    if isinstance(example, str):
+        return text
+    if text.lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        if isinstance(example, int | float):
+            raise ValueError(f"{text!r} is no number") from None
+        return text
+
+
+if __name__ == "__main__":
+    job = json.loads(sys.argv[1])
+    execute(Run(**job["run"]), Path(job["out"]), Path(job["data"]) if job["data"] else None, job["command"])

@@ -1,0 +1,237 @@
+"""The pretrained net, frozen: features h and old-task predictions g of any point, in plain numpy.
+
+Notation
+    t       (m, D)    T(u) in [0, 1]; the net sees 2 t - 1
+    h       (m, n_z)  h_phi(T(u)), the latent features (paper, Figure 'NN Architecture')
+    g       (m, K)    the linear heads: one prediction per old task, in that task's warped units
+    layers  ((W, b), ...)  n_l hidden tanh layers, the tanh layer to n_z features, the linear heads
+
+`blocks` gives both standardised, as the kernels use them. With more than eight old tasks, g becomes its first eight
+principal components. A net is one safetensors file with a JSON header; it is only ever opened for its own space.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jumbo_bo.space import Space
+from jumbo_bo.warp import Warp
+
+Array = npt.NDArray[np.float64]
+Layers = tuple[tuple[Array, Array], ...]
+
+FORMAT = 1
+MAX_G = 8  # columns of the g block
+SD_FLOOR = 1e-3  # a feature that hardly varies stays small instead of turning its rounding errors into a signal
+CHUNK = 16_384  # rows per forward pass, so that a large table needs little memory
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureNet:
+    layers: Layers
+    tasks: tuple[str, ...]  # names of the K heads
+    warps: tuple[Warp, ...]  # of the K heads
+    space_fingerprint: str
+    h_mean: Array  # (n_z,)
+    h_sd: Array  # (n_z,)
+    g_basis: Array  # (K, min(K, 8)); the identity up to eight tasks
+    g_mean: Array  # (min(K, 8),)
+    g_sd: Array  # (min(K, 8),)
+    theta: Mapping[str, Array] = field(default_factory=dict)  # Eq. 1: "warm", "cold" -> (3,), on the blocks h and x
+    info: Mapping[str, Any] = field(default_factory=dict)  # how it was trained: losses, steps, seconds
+
+    def __post_init__(self) -> None:
+        freeze = {name: _frozen(getattr(self, name)) for name in ("h_mean", "h_sd", "g_basis", "g_mean", "g_sd")}
+        freeze["layers"] = tuple((_frozen(w), _frozen(b)) for w, b in self.layers)
+        freeze["theta"] = {name: _frozen(value) for name, value in self.theta.items()}
+        for name, value in freeze.items():
+            object.__setattr__(self, name, value)
+        _check(self)
+
+    @classmethod
+    def standardised(cls, layers: Layers, reference: Array, **rest: Any) -> FeatureNet:
+        """The net whose blocks have zero mean and unit variance over these rows T(u), (r, D)."""
+        h = _latent(layers, reference)
+        g = h @ layers[-1][0] + layers[-1][1]
+        basis = _components(g)
+        (h_mean, h_sd), (g_mean, g_sd) = _standardisation(h), _standardisation(g @ basis)
+        return cls(layers, h_mean=h_mean, h_sd=h_sd, g_basis=basis, g_mean=g_mean, g_sd=g_sd, **rest)
+
+    @property
+    def n_inputs(self) -> int:
+        return int(self.layers[0][0].shape[0])
+
+    @property
+    def n_z(self) -> int:
+        return int(self.layers[-1][0].shape[0])
+
+    def features(self, t: Array) -> Array:  # (m, D) -> (m, n_z)
+        """The raw latent features, each in (-1, 1)."""
+        out = np.empty((len(t), self.n_z))
+        for rows in _chunks(len(t)):
+            out[rows] = _latent(self.layers, t[rows])
+        return out
+
+    def predictions(self, t: Array) -> Array:  # (m, D) -> (m, K)
+        """What each old task would have given, in its standardised, warped units (larger is better)."""
+        weight, bias = self.layers[-1]
+        return self.features(t) @ weight + bias
+
+    def blocks(self, t: Array) -> dict[str, Array]:  # (m, D) -> {"h": (m, n_z), "g": (m, min(K, 8)), "m": (m, 1)}
+        """`m` is the average prediction of the old tasks, in their standardised, warped units."""
+        weight, bias = self.layers[-1]
+        h = self.features(t)
+        heads = h @ weight + bias
+        return {
+            "h": (h - self.h_mean) / self.h_sd,
+            "g": (heads @ self.g_basis - self.g_mean) / self.g_sd,
+            "m": heads.mean(axis=1, keepdims=True),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Writes one file. A reader sees the old file or the whole new one, never half of it."""
+        import safetensors.numpy
+
+        path = Path(path)
+        header = {
+            "format": FORMAT,
+            "space": self.space_fingerprint,
+            "tasks": self.tasks,
+            "warps": [asdict(warp) for warp in self.warps],
+            "info": dict(self.info),
+        }
+        content = safetensors.numpy.save(_tensors(self), metadata={"jumbo_bo": json.dumps(header)})
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            part.write_bytes(content)
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | Path, space: Space) -> FeatureNet:
+        path = Path(path)
+        header, tensors = _read(path)
+        if header.get("format") != FORMAT:
+            raise ValueError(
+                f"{path} has format {header.get('format')!r}, this version reads {FORMAT}; "
+                "pretrain again, or use the version of jumbo-bo that wrote it"
+            )
+        if header.get("space") != space.fingerprint:
+            raise ValueError(
+                f"{path} was trained for another space than {list(space.names)} "
+                "(a name, a range or a list of choices differs); pretrain again for this space"
+            )
+        try:
+            net = _rebuild(header, tensors)
+            if net.n_inputs != len(space.groups):
+                raise ValueError(f"it takes {net.n_inputs} inputs, the space gives {len(space.groups)}")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise ValueError(f"{path} is damaged ({reason}); restore it from a copy or pretrain again") from None
+        return net
+
+
+def _standardisation(values: Array) -> tuple[Array, Array]:  # (m, p) -> mean (p,), sd (p,)
+    """The floor is added in the square, so that Eq. 1 can differentiate through the same formula."""
+    return values.mean(axis=0), np.sqrt(values.var(axis=0) + SD_FLOOR**2)
+
+
+def _components(g: Array) -> Array:  # (m, K) -> (K, min(K, 8))
+    """Principal directions of the heads, each turned so that more of it is better for the old tasks together."""
+    if g.shape[1] <= MAX_G:
+        return np.eye(g.shape[1])
+    _, vectors = np.linalg.eigh(np.cov(g, rowvar=False, bias=True))
+    basis = vectors[:, ::-1][:, :MAX_G]
+    return np.asarray(basis * np.where(basis.sum(axis=0) < 0, -1.0, 1.0))
+
+
+def _latent(layers: Layers, t: Array) -> Array:  # (m, D) -> (m, n_z)
+    x = 2.0 * np.asarray(t, dtype=float) - 1.0
+    for weight, bias in layers[:-1]:
+        x = np.tanh(x @ weight + bias)
+    return x
+
+
+def _chunks(m: int) -> Iterator[slice]:
+    return (slice(start, start + CHUNK) for start in range(0, m, CHUNK))
+
+
+def _frozen(values: Any) -> Array:
+    array = np.array(values, dtype=np.float64)
+    array.setflags(write=False)
+    return array
+
+
+def _check(net: FeatureNet) -> None:
+    if len(net.layers) < 3:
+        raise ValueError(f"a net has a hidden, a latent and an output layer, this one has {len(net.layers)} layers")
+    n_tasks = len(net.tasks)
+    expected: dict[str, tuple[int, ...]] = {}
+    width = net.layers[0][0].shape[0] if net.layers[0][0].ndim else 0
+    for i, (weight, bias) in enumerate(net.layers):
+        out = n_tasks if i == len(net.layers) - 1 else bias.size
+        expected |= {f"layer{i}.weight": (width, out), f"layer{i}.bias": (out,)}
+        width = bias.size
+    n_z, n_g = net.layers[-1][0].shape[0], min(n_tasks, MAX_G)
+    expected |= {"h_mean": (n_z,), "h_sd": (n_z,), "g_basis": (n_tasks, n_g), "g_mean": (n_g,), "g_sd": (n_g,)}
+    expected |= {f"theta.{name}": (3,) for name in net.theta}
+    for name, array in _tensors(net).items():
+        if array.shape != expected[name]:
+            raise ValueError(f"{name} has shape {array.shape}, expected {expected[name]}")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} has a value that is not finite")
+    if len(net.warps) != n_tasks:
+        raise ValueError(f"{len(net.warps)} warps for {n_tasks} tasks")
+    if (net.h_sd <= 0).any() or (net.g_sd <= 0).any():
+        raise ValueError("a standard deviation is not positive")
+
+
+def _tensors(net: FeatureNet) -> dict[str, Array]:
+    tensors = {name: getattr(net, name) for name in ("h_mean", "h_sd", "g_basis", "g_mean", "g_sd")}
+    for i, (weight, bias) in enumerate(net.layers):
+        tensors |= {f"layer{i}.weight": weight, f"layer{i}.bias": bias}
+    return tensors | {f"theta.{name}": value for name, value in net.theta.items()}
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise ValueError(f"{path} is not a file; give the path of a net written by FeatureNet.save")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = json.loads((file.metadata() or {})["jumbo_bo"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        raise ValueError(
+            f"{path} is not a net of jumbo-bo, or is cut off ({type(error).__name__}: {error}); "
+            "give a file written by FeatureNet.save, or pretrain again"
+        ) from None
+    if not isinstance(header, dict):
+        raise ValueError(f"{path} has no readable header; give a file written by FeatureNet.save, or pretrain again")
+    return header, tensors
+
+
+def _rebuild(header: dict[str, Any], tensors: dict[str, Array]) -> FeatureNet:
+    wrong = [name for name, array in tensors.items() if array.dtype != np.float64]
+    if wrong:
+        raise ValueError(f"{wrong[0]} is {tensors[wrong[0]].dtype}, expected float64")
+    n_layers = sum(name.endswith(".weight") for name in tensors)
+    return FeatureNet(
+        layers=tuple((tensors[f"layer{i}.weight"], tensors[f"layer{i}.bias"]) for i in range(n_layers)),
+        tasks=tuple(header["tasks"]),
+        warps=tuple(Warp(**warp) for warp in header["warps"]),
+        space_fingerprint=header["space"],
+        theta={name.removeprefix("theta."): tensors[name] for name in tensors if name.startswith("theta.")},
+        info=header["info"],
+        **{name: tensors[name] for name in ("h_mean", "h_sd", "g_basis", "g_mean", "g_sd")},
+    )

@@ -1,0 +1,19 @@
+"""One table of methods: name -> recipe. Adding one is a file here and a line below."""
+
+from __future__ import annotations
+
+from jumbo_bo.methods.base import Choice, Recipe, View
+from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.methods.joint import JumboJoint
+from jumbo_bo.methods.jumbo import Jumbo, OfflineDKL
+from jumbo_bo.methods.random import Random
+
+METHODS: dict[str, Recipe] = {
+    "jumbo-joint": JumboJoint(),
+    "jumbo": Jumbo(),
+    "gp-ucb": GPUCB(),
+    "offline-dkl": OfflineDKL(),
+    "random": Random(),
+}
+
+__all__ = ["METHODS", "Choice", "GPUCB", "Jumbo", "JumboJoint", "OfflineDKL", "Random", "Recipe", "View"]

@@ -1,0 +1,114 @@
+"""What every recipe is given (`View`) and what it returns (`Choice`).
+
+Notation
+    u       (n, d) finished trials, then z (n,) their standardised values, larger is better; failures hold the worst z
+    t, T    round (1, 2, ...) and budget, T = None when unknown
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import qmc
+
+from jumbo_bo.acquisition import anytime_beta, paper_beta, theory_beta, theory_beta_continuous
+from jumbo_bo.argmax import Best, Domain, Finite
+from jumbo_bo.features import FeatureNet
+from jumbo_bo.gp import GP, Blocks, Kernel, LogNormal, Term, hallucinate
+from jumbo_bo.space import Space
+
+Array = npt.NDArray[np.float64]
+Schedule = Literal["paper", "anytime", "theory"]
+
+
+class Fitter(Protocol):
+    def __call__(self, name: str, kernel: Kernel, start: Array | None = None, adam: bool = False) -> GP: ...
+
+
+@dataclass(frozen=True)
+class View:
+    """All a recipe may look at. Recipes are pure: the same view gives the same choice."""
+
+    space: Space
+    domain: Domain
+    net: FeatureNet | None
+    u: Array
+    z: Array
+    pending: Array  # (p, d) proposed, not finished
+    t: int
+    horizon: int | None
+    seed: int
+    fit: Fitter  # fits a GP to the finished trials; warm-started and cached by name
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The generator of this suggestion. Each call starts it anew, so the order of use does not matter."""
+        return np.random.default_rng([self.seed, self.t])
+
+    @property
+    def taken(self) -> Array:
+        return np.vstack([self.u, self.pending])
+
+    @property
+    def hints(self) -> Array:
+        """The best finished trials, where a local search may start."""
+        return self.u[np.argsort(-self.z, kind="stable")[:5]]
+
+    def width(self, block: str) -> int:
+        return self.domain.featurise(self.u[:0])[block].shape[1]
+
+    def model(self, name: str, kernel: Kernel, start: Array | None = None, adam: bool = False) -> GP:
+        """The GP of the finished trials, with pending ones hallucinated."""
+        return hallucinate(self.fit(name, kernel, start, adam), self.domain.featurise(self.pending))
+
+    def beta(self, schedule: Schedule, start: float) -> float:
+        if schedule == "theory":
+            n = len(self.domain.u) if isinstance(self.domain, Finite) else None
+            return (theory_beta(n) if n else theory_beta_continuous(self.space.d))(self.t, self.horizon)
+        return {"paper": paper_beta, "anytime": anytime_beta}[schedule](start)(self.t, self.horizon)
+
+
+@dataclass(frozen=True)
+class Choice:
+    best: Best
+    gp: GP | None = None  # the model whose prediction is shown
+    beta: float | None = None
+    inside_gate: bool | None = None
+    note: str = ""  # why, when no model was asked
+    facts: Mapping[str, float] = field(default_factory=dict)
+
+
+class Recipe(Protocol):
+    @property
+    def needs_net(self) -> bool: ...
+    def __call__(self, view: View) -> Choice: ...
+
+
+def cold_kernel(space: Space, per_parameter: bool = True) -> Kernel:
+    """matern52(x), one length scale per parameter or a single one."""
+    groups = space.groups if per_parameter else (0,) * len(space.groups)
+    length = LogNormal(0.4 * math.sqrt(space.d), 1.0)
+    return Kernel((Term("x", "matern52", groups, length=length),))
+
+
+def space_filling(view: View, n: int) -> Choice | None:
+    """The next of `n` initial points, spread by one Sobol' sequence per study; None when they are done."""
+    k = len(view.u) + len(view.pending)
+    if k >= n:
+        return None
+    point = qmc.Sobol(view.space.d, rng=np.random.default_rng(view.seed)).random(max(2, 1 << (n - 1).bit_length()))[k]
+    target = view.space.transform(point[None])
+
+    def nearness(blocks: Blocks) -> Array:
+        return -np.sum((blocks["x"] - target) ** 2, axis=1)
+
+    if isinstance(view.domain, Finite):
+        best = view.domain.argmax(nearness, view.rng, view.hints, view.taken)
+    else:
+        best = Best(view.space.snap(point[None])[0], 0.0)
+    return Choice(best, note=f"Initial point {k + 1} of {n}, spread evenly over the space")

@@ -1,0 +1,276 @@
+"""Optimizer: ask for a configuration, tell its value, repeat. The only mutable class.
+
+Everything it suggests is a function of its arguments and of what it was told, in that order: a new process that is
+told the same trials suggests the same next one.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
+
+from jumbo_bo import gp as gps
+from jumbo_bo.argmax import Domain, domain_of, encode_candidates
+from jumbo_bo.explain import Prediction, predict, why
+from jumbo_bo.features import FeatureNet
+from jumbo_bo.history import History
+from jumbo_bo.methods import METHODS, Choice, Recipe, View
+from jumbo_bo.space import Params, Space
+from jumbo_bo.warp import Warp, fit_warp
+
+Array = npt.NDArray[np.float64]
+Direction = Literal["minimize", "maximize"]
+
+RESTART = 10  # every so many trials the hyperparameters are searched from scratch, in between from the last optimum
+OLD_TARGET_LIMIT = 300  # rows of D^f the exact GPs are conditioned on
+FAILED = math.nan
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    number: int  # 0, 1, ... within the study
+    params: Params
+    predicted: Prediction  # mean and sd in the user's units
+    why: str
+
+
+class BestTrial(NamedTuple):
+    params: Params
+    value: float
+
+
+@dataclass(frozen=True)
+class _Trial:
+    u: Array
+    params: Params
+    y: float  # larger is better; NaN: failed
+
+
+class Optimizer:
+    """Suggests configurations of `space` and learns from their values.
+
+    history     old runs of related problems, or a net already pretrained on them
+    n_trials    the budget, if known: exploration fades towards its end
+    method      a name from METHODS, or a recipe such as Jumbo(threshold=0.05)
+    candidates  configurations to choose from, instead of the whole space
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        history: History | FeatureNet | None = None,
+        direction: Direction = "minimize",
+        n_trials: int | None = None,
+        method: str | Recipe = "jumbo-joint",
+        seed: int = 0,
+        candidates: Sequence[Params] | None = None,
+    ) -> None:
+        if direction not in ("minimize", "maximize"):
+            raise ValueError(f"direction is {direction!r}, expected 'minimize' or 'maximize'")
+        if n_trials is not None and n_trials < 1:
+            raise ValueError(f"n_trials is {n_trials}, expected at least 1, or None when the budget is unknown")
+        if isinstance(method, str) and method not in METHODS:
+            raise ValueError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
+        made_for = history.space_fingerprint if isinstance(history, FeatureNet) else getattr(history, "space", space).fingerprint
+        if made_for != space.fingerprint:
+            raise ValueError("history was made for another space; read the old runs again with this one")
+        self.space = space
+        self.history = history
+        self.direction = direction
+        self.n_trials = n_trials
+        self.recipe: Recipe = METHODS[method] if isinstance(method, str) else method
+        self.seed = seed
+        self.candidates = [dict(c) for c in _rows(candidates)] if candidates is not None else None
+        self._sign = -1.0 if direction == "minimize" else 1.0
+        self._listed = None if self.candidates is None else encode_candidates(space, self.candidates)
+        self._trials = _old_target_trials(space, history, seed)
+        self._n_old = len(self._trials)
+        self._pending: dict[int, tuple[Suggestion, Array]] = {}
+        self._theta: dict[tuple[str, int], Array] = {}
+        self.suggestions: list[Suggestion] = []
+
+    def ask(self) -> Suggestion:
+        """The next configuration to try. It stays pending until told or failed."""
+        with _one_thread():
+            view = self._view()
+            choice = self.recipe(view)
+            suggestion = self._suggestion(choice, view)
+        self.suggestions.append(suggestion)
+        self._pending[suggestion.number] = (suggestion, choice.best.u)
+        return suggestion
+
+    def ask_many(self, n: int) -> list[Suggestion]:
+        """n configurations to try at the same time; each knows of the ones before it."""
+        if n < 1:
+            raise ValueError(f"n is {n}, expected at least 1")
+        return [self.ask() for _ in range(n)]
+
+    def tell(self, suggestion: Suggestion | Mapping[str, Any], value: float) -> None:
+        """The value of a suggestion, or of any configuration of the space. NaN and infinities count as failures."""
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise TypeError(f"value is {value!r}, expected a number; use fail() for a trial without one") from None
+        self._finish(suggestion, self._sign * number if math.isfinite(number) else FAILED)
+
+    def fail(self, suggestion: Suggestion | Mapping[str, Any]) -> None:
+        """The configuration could not be evaluated. It counts as bad as the worst seen and is not proposed again."""
+        self._finish(suggestion, FAILED)
+
+    @property
+    def best(self) -> BestTrial | None:
+        """The best configuration told so far, None before the first value."""
+        told = [t for t in self._trials[self._n_old :] if not math.isnan(t.y)]
+        if not told:
+            return None
+        top = max(told, key=lambda t: t.y)
+        return BestTrial(top.params, self._sign * top.y)
+
+    @cached_property
+    def net(self) -> FeatureNet | None:
+        """The net of the old runs; pretrained at its first use, None when there is nothing to learn from."""
+        if isinstance(self.history, FeatureNet):
+            return self.history
+        if self.history is None or not self.history.tasks:
+            return None
+        from jumbo_bo.pretrain import pretrain  # imports jax
+
+        return pretrain(self.history, seed=self.seed, progress=sys.stderr.isatty())
+
+    @cached_property
+    def _domain(self) -> Domain:
+        net = self.net if self.recipe.needs_net else None
+
+        def featurise(u: Array) -> gps.Blocks:
+            x = self.space.transform(u)
+            blocks = {"1": np.ones((len(u), 1)), "x": x}
+            return blocks if net is None else blocks | net.blocks(x)
+
+        return domain_of(self.space, featurise, self._listed)
+
+    def _view(self) -> View:
+        n_finished = len(self._trials)
+        pending = [u for _, u in self._pending.values()]
+        return View(
+            space=self.space,
+            domain=self._domain,
+            net=self.net if self.recipe.needs_net else None,
+            u=self._inputs(n_finished),
+            z=self._standardised(n_finished)[0],
+            pending=np.array(pending).reshape(len(pending), self.space.d),
+            t=n_finished - self._n_old + len(pending) + 1,
+            horizon=self.n_trials,
+            seed=self.seed,
+            fit=self._fit,
+        )
+
+    def _suggestion(self, choice: Choice, view: View) -> Suggestion:
+        best = choice.best
+        listed = self.candidates is not None and best.index is not None
+        params = dict(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
+        _, warp = self._standardised(len(self._trials))
+        blocks = self._domain.featurise(best.u[None])
+        prediction = predict(choice, blocks, warp, self._sign)
+        number = len(self.suggestions)
+        return Suggestion(number, params, prediction, why(choice, view, blocks, prediction))
+
+    def _finish(self, suggestion: Suggestion | Mapping[str, Any], y: float) -> None:
+        if isinstance(suggestion, Suggestion):
+            if suggestion.number not in self._pending or self._pending[suggestion.number][0] != suggestion:
+                known = any(s is suggestion or s == suggestion for s in self.suggestions)
+                problem = "was already told or failed" if known else "is not from this optimizer"
+                raise ValueError(f"suggestion {suggestion.number} {problem}; to add a repeat, tell its .params")
+            _, u = self._pending.pop(suggestion.number)
+            self._trials.append(_Trial(u, suggestion.params, y))
+            return
+        u = self.space.encode(suggestion)
+        for number, (_, other) in list(self._pending.items()):
+            if np.allclose(u, other, rtol=0.0, atol=1e-9):
+                del self._pending[number]
+                break
+        self._trials.append(_Trial(u, dict(suggestion), y))
+
+    def _inputs(self, n: int) -> Array:  # -> (n, d)
+        return np.array([t.u for t in self._trials[:n]]).reshape(n, self.space.d)
+
+    def _standardised(self, n: int) -> tuple[Array, Warp]:  # -> z (n,), warp
+        """Values of the first n trials on the scale the models see; a failure counts as the worst of them."""
+        y = np.array([t.y for t in self._trials[:n]])
+        ok = ~np.isnan(y)
+        warp = fit_warp(y[ok], self._old_warps)
+        z = np.full(n, -1.0)
+        if ok.any():
+            z[ok] = warp(y[ok])
+            z[~ok] = z[ok].min()
+        return z, warp
+
+    @cached_property
+    def _old_warps(self) -> tuple[Warp, ...]:
+        """How the old tasks' values are distributed. Every method reads the objective on this scale."""
+        if isinstance(self.history, FeatureNet):
+            return self.history.warps
+        return tuple(t.warp for t in self.history.tasks) if self.history else ()
+
+    def _fit(self, name: str, kernel: gps.Kernel, start: Array | None = None, adam: bool = False) -> gps.GP:
+        n = len(self._trials)
+        blocks = self._domain.featurise(self._inputs(n))
+        z, _ = self._standardised(n)
+        if adam:
+            return gps.fit_adam(kernel, blocks, z)
+        return gps.build(kernel, self._fit_theta(name, kernel, n, start), blocks, z)
+
+    def _fit_theta(self, name: str, kernel: gps.Kernel, n: int, start: Array | None) -> Array:
+        """Hyperparameters after n trials, from those after n - 1. They are searched from scratch every RESTART
+        trials, so a resumed study has at most RESTART - 1 fits to repeat."""
+        if (name, n) not in self._theta:
+            if (n - self._n_old) % RESTART == 0:
+                starts = [kernel.priors[0]]
+                if start is not None and len(start) == len(starts[0]):
+                    starts.append(start)
+            else:
+                starts = [self._fit_theta(name, kernel, n - 1, start)]
+            blocks = self._domain.featurise(self._inputs(n))
+            self._theta[name, n] = gps.fit(kernel, blocks, self._standardised(n)[0], starts).theta
+        return self._theta[name, n]
+
+
+def _old_target_trials(space: Space, history: History | FeatureNet | None, seed: int) -> list[_Trial]:
+    target = history.target if isinstance(history, History) else None
+    if target is None:
+        return []
+    rows = np.arange(len(target.y))
+    if len(rows) > OLD_TARGET_LIMIT:  # the best third, and a sample of the rest
+        order = np.argsort(-target.y, kind="stable")
+        top = order[: OLD_TARGET_LIMIT // 3]
+        rest = np.random.default_rng(seed).choice(order[len(top) :], OLD_TARGET_LIMIT - len(top), replace=False)
+        rows = np.sort(np.concatenate([top, rest]))
+    return [_Trial(target.u[i], space.decode(target.u[i]), float(target.y[i])) for i in rows]
+
+
+def _rows(candidates: Any) -> Sequence[Params]:
+    """A list of dicts, or a frame (Polars, pandas, Arrow)."""
+    if hasattr(candidates, "to_dicts"):
+        return list(candidates.to_dicts())
+    if hasattr(candidates, "to_pylist"):
+        return list(candidates.to_pylist())
+    if hasattr(candidates, "to_dict"):
+        return list(candidates.to_dict("records"))
+    return list(candidates)
+
+
+_controller: list[ThreadpoolController] = []
+
+
+def _one_thread() -> Any:
+    """Small matrices are many times slower on several BLAS threads."""
+    if not _controller:
+        _controller.append(ThreadpoolController())
+    return _controller[0].limit(limits=1, user_api="blas")
