@@ -111,7 +111,8 @@ def test_the_search_leaves_the_global_generator_alone(rng):
 
 def test_same_seed_same_point():
     a, b = (
-        domain_of(BOX, featurise(BOX)).argmax(bump(np.full(5, 0.4)), np.random.default_rng(3), NONE, NONE).u for _ in "ab"
+        domain_of(BOX, featurise(BOX)).argmax(bump(np.full(5, 0.4)), np.random.default_rng(3), NONE, NONE).u
+        for _ in "ab"
     )
     np.testing.assert_array_equal(a, b)
 

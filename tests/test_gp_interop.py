@@ -22,7 +22,9 @@ def test_joint_kernel_equals_gpytorch():
     v = np.exp(theta)
 
     def matern(dims, lengths, scale):
-        base = gpytorch.kernels.MaternKernel(nu=2.5, active_dims=dims, ard_num_dims=len(lengths) if len(lengths) > 1 else None)
+        base = gpytorch.kernels.MaternKernel(
+            nu=2.5, active_dims=dims, ard_num_dims=len(lengths) if len(lengths) > 1 else None
+        )
         base.lengthscale = torch.tensor(lengths)
         scaled = gpytorch.kernels.ScaleKernel(base)
         scaled.outputscale = scale
@@ -40,14 +42,12 @@ def test_joint_kernel_equals_gpytorch():
             return gpytorch.distributions.MultivariateNormal(self.mean_module(inputs), self.covar_module(inputs))
 
     inputs, targets = torch.tensor(np.hstack([x, h, g])), torch.tensor(y)
-    likelihood = gpytorch.likelihoods.GaussianLikelihood(
-        noise_constraint=gpytorch.constraints.GreaterThan(1e-9)
-    )
+    likelihood = gpytorch.likelihoods.GaussianLikelihood(noise_constraint=gpytorch.constraints.GreaterThan(1e-9))
     model = Exact(inputs, targets, likelihood).double()
     likelihood.noise = v[-1]
     mll = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
     model.train()
-    theirs = float(mll(model(inputs), targets)) * len(y)
+    theirs = mll(model(inputs), targets).item() * len(y)
     assert ours.log_likelihood == pytest.approx(theirs, abs=1e-6)
     model.eval()
     with torch.no_grad():

@@ -25,7 +25,9 @@ LAYERS = (
     ("explain",),
     ("optimizer",),
     ("sampler", "report", "botorch"),
-    ("cli", "bench"),
+    ("bench",),
+    ("demo",),
+    ("cli",),
 )
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 ONLY_IN = {"jax": {"pretrain.py"}, "optax": {"pretrain.py"}, "pickle": {"bench/tables.py"}}

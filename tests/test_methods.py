@@ -9,7 +9,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from jumbo_bo.acquisition import in_gate, ucb
 from jumbo_bo.argmax import SpaceExhausted
 from jumbo_bo.history import History, Task
-from jumbo_bo.methods import METHODS, GPUCB, Jumbo, JumboJoint, OfflineDKL
+from jumbo_bo.methods import GPUCB, METHODS, Jumbo, JumboJoint, OfflineDKL
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.pretrain import Pretraining, pretrain
 from jumbo_bo.space import Space
@@ -197,7 +197,11 @@ def test_joint_without_old_runs_finds_branins_minimum():
 
     def branin(p):
         a, b = p["a"], p["b"]
-        return (b - 5.1 / (4 * math.pi**2) * a * a + 5 / math.pi * a - 6) ** 2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(a) + 10
+        return (
+            (b - 5.1 / (4 * math.pi**2) * a * a + 5 / math.pi * a - 6) ** 2
+            + 10 * (1 - 1 / (8 * math.pi)) * math.cos(a)
+            + 10
+        )
 
     assert max(run(JumboJoint(), space, None, 40, seed=s, value=branin).best.value for s in range(3)) < 0.397887 + 0.05
 

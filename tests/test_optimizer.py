@@ -203,7 +203,9 @@ for x, n, y in [(0.1, 1, 2.0), (0.5, 3, 1.0), (0.8, 5, 4.0), (0.3, 2, 0.5)]:
     optimizer.tell({"x": x, "n": n}, y)
 print(optimizer.ask().params)
 """
-    outputs = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout for _ in "ab"}
+    outputs = {
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout for _ in "ab"
+    }
     optimizer = Optimizer(SPACE, method="gp-ucb", n_trials=20)
     for x, n, y in [(0.1, 1, 2.0), (0.5, 3, 1.0), (0.8, 5, 4.0), (0.3, 2, 0.5)]:
         optimizer.tell({"x": x, "n": n}, y)

@@ -119,3 +119,18 @@ def test_a_value_of_the_other_sign_keeps_its_rank() -> None:
 def test_a_broken_warp_cannot_be_built(scale: float) -> None:
     with pytest.raises(ValueError, match="positive scale"):
         Warp(0, 0.0, scale)
+
+
+@pytest.mark.parametrize("n", [4, 6, 19, 40])
+def test_one_diverged_run_does_not_flatten_the_others(n):
+    y = np.append(np.linspace(-0.5, 0.9, n - 1), -3e5)
+    z = fit_warp(y)(y)
+    assert np.ptp(z[:-1]) > 1.0
+    assert z[-1] < z[:-1].min()
+
+
+def test_a_cluster_at_the_best_point_is_not_blown_up():
+    """What an optimizer leaves: a few spread values and many almost equal good ones."""
+    y = np.concatenate([np.linspace(-10.0, -1.0, 10), -0.5 + 1e-4 * np.arange(30)])
+    z = fit_warp(y)(y)
+    assert np.ptp(z[10:]) < 0.01

@@ -15,7 +15,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import qmc
 
 from jumbo_bo.acquisition import Score
 from jumbo_bo.gp import Blocks
@@ -24,10 +23,13 @@ from jumbo_bo.space import GRID_LIMIT, Params, Space
 Array = npt.NDArray[np.float64]
 Featurise = Callable[[Array], Blocks]  # u (m, d) -> blocks
 
-SCREEN = 2048  # Sobol' points scored before CMA-ES starts
+SCREEN = 1024  # Sobol' points scored before a search starts
 STARTS = 3
-ITERATIONS = 60
+ITERATIONS = 60  # of CMA-ES
+GENERATIONS, OFFSPRING, PARENTS = 20, 32, 8  # of the evolution, per start
+SAMPLE = 512  # rows on which the error of single precision is measured
 CHUNK = 65_536  # points featurised at once
+_NO_ROWS = np.zeros(0, dtype=np.intp)
 
 
 class SpaceExhausted(RuntimeError):
@@ -54,27 +56,53 @@ class Finite:
         return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
     @cached_property
-    def _rows(self) -> dict[bytes, list[int]]:
-        rows: dict[bytes, list[int]] = {}
-        for i, key in enumerate(_keys(self.u)):
-            rows.setdefault(key, []).append(i)
-        return rows
+    def rough(self) -> Blocks:
+        return {name: block.astype(np.float32) for name, block in self.blocks.items()}
 
-    def rows_of(self, u: Array) -> list[int]:  # (k, d) -> rows that equal one of them
-        return [i for key in _keys(u) for i in self._rows.get(key, [])]
+    @cached_property
+    def _shadows(self) -> tuple[npt.NDArray[np.intp], Array]:
+        """One number per row that equal rows share and others almost surely do not: the order, and sorted by it."""
+        shadow = self.u @ _mixing(self.u.shape[1])
+        order = np.argsort(shadow)
+        return order, shadow[order]
+
+    def rows_of(self, u: Array) -> npt.NDArray[np.intp]:  # (k, d) -> rows that equal one of them
+        order, shadow = self._shadows
+        here = u @ _mixing(self.u.shape[1])
+        low, high = np.searchsorted(shadow, here - 1e-9), np.searchsorted(shadow, here + 1e-9)
+        return np.unique(np.concatenate([order[i:j] for i, j in zip(low, high, strict=True)] or [_NO_ROWS]))
 
     def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
         return float(np.max(score(self.blocks)))
 
-    def argmax(self, score: Score, rng: np.random.Generator, hints: Array, taken: Array) -> Best:
-        return self.best_of(score(self.blocks), rng, taken)
+    def argmax(self, score: Score, rng: np.random.Generator, hints: Array, taken: Array, smooth: bool = True) -> Best:
+        """The exact maximum over the rows not taken. A smooth score is first computed in single precision for all
+        rows, then in double precision for those that could be best given the error seen on a sample."""
+        if not smooth or len(self.u) < 2 * SAMPLE:
+            return self.best_of(score(self.blocks), rng, taken)
+        scores = score(self.rough).astype(float)
+        open_rows = np.delete(np.arange(len(self.u)), self.rows_of(taken))
+        if len(open_rows) == 0:
+            return self.best_of(scores, rng, taken)  # says that the space is exhausted
+        top = open_rows[np.argpartition(-scores[open_rows], SAMPLE)[:SAMPLE]] if len(open_rows) > SAMPLE else open_rows
+        sample = np.concatenate([top, rng.choice(open_rows, SAMPLE)])
+        error = float(np.max(np.abs(self._exact(score, sample) - scores[sample])))
+        near = open_rows[scores[open_rows] >= scores[top].max() - 4 * error]
+        exact = np.full(len(self.u), -np.inf)
+        exact[near] = self._exact(score, near)
+        return self.best_of(exact, rng, taken)
+
+    def _exact(self, score: Score, rows: npt.NDArray[np.intp]) -> Array:
+        return score({name: block[rows] for name, block in self.blocks.items()})
 
     def best_of(self, scores: Array, rng: np.random.Generator, taken: Array) -> Best:
         """Ties, as under a prior without data, are broken at random."""
         scores = scores.copy()
         gone = self.rows_of(taken)
-        if len(set(gone)) >= len(self.u):
-            raise SpaceExhausted(f"all {len(self.u):,} configurations are observed or pending; there is nothing left to suggest")
+        if len(gone) >= len(self.u):
+            raise SpaceExhausted(
+                f"all {len(self.u):,} configurations are observed or pending; there is nothing left to suggest"
+            )
         scores[gone] = -np.inf
         top = np.flatnonzero(scores >= scores.max() - 1e-12)
         i = int(top[0] if len(top) == 1 else rng.choice(top))
@@ -92,20 +120,24 @@ class Cube:
     featurise: Featurise
 
     def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
-        return self.argmax(score, rng, hints, np.zeros((0, self.space.d))).score
+        return self.argmax(score, rng, hints, hints[:0]).score
 
-    def argmax(self, score: Score, rng: np.random.Generator, hints: Array, taken: Array) -> Best:
-        """Sobol' screening, then CMA-ES from the best hint and the best screened points."""
-        screen = qmc.Sobol(self.space.d, rng=rng).random(SCREEN)
+    def argmax(self, score: Score, rng: np.random.Generator, hints: Array, taken: Array, smooth: bool = True) -> Best:
+        """Sobol' screening and the surroundings of the hints, then a search from the best few: CMA-ES where the score
+        has jumps (the gate), else our own short evolution, whose points are all scored in one call per generation."""
         pool = _Pool(self.space, lambda u: score(self.featurise(u)))
-        pool.add(screen)
+        pool.add(sobol(self.space.d, SCREEN, rng))
         if len(hints):
             n = SCREEN // 8
             reach = 10.0 ** rng.uniform(-2.5, -0.7, (n, 1))  # near and nearer
             near = hints[rng.integers(len(hints), size=n)] + reach * rng.standard_normal((n, self.space.d))
             pool.add(np.vstack([hints, np.clip(near, 0.0, 1.0)]))
-        for start in pool.spread(STARTS):
-            _cma(pool, start, rng) if self.space.d > 1 else _zoom(pool, start)
+        starts = pool.spread(STARTS)
+        if smooth or self.space.d == 1:  # CMA-ES needs two dimensions
+            _evolve(pool, starts, rng)
+        else:
+            for start in starts:
+                _cma(pool, start, rng)
         best = pool.best(taken)
         return best if best is not None else self.random(rng, taken)
 
@@ -196,12 +228,34 @@ def _cma(pool: _Pool, start: Array, rng: np.random.Generator) -> None:
             search.tell(points, list(-pool.add(np.array(points))))
 
 
-def _zoom(pool: _Pool, start: Array) -> None:
-    """One dimension: CMA-ES needs two, and a few finer and finer grids do as well."""
-    centre, width = float(start[0]), 1e-2
-    for _ in range(4):
-        u = np.clip(centre + width * np.linspace(-1, 1, 65), 0.0, 1.0)[:, None]
-        centre, width = float(u[int(np.argmax(pool.add(u))), 0]), width / 16
+def _evolve(pool: _Pool, starts: Array, rng: np.random.Generator) -> None:
+    """Several searches side by side, each a normal distribution per coordinate that follows its best points."""
+    centre = starts.copy()  # (s, d)
+    width = np.full_like(centre, 0.1)
+    weight = np.log(PARENTS + 0.5) - np.log(np.arange(1, PARENTS + 1))
+    weight /= weight.sum()
+    for _ in range(GENERATIONS):
+        moves = rng.standard_normal((len(centre), OFFSPRING, centre.shape[1]))
+        points = np.clip(centre[:, None] + width[:, None] * moves, 0.0, 1.0)
+        points[:, 0] = centre
+        scores = pool.add(points.reshape(-1, centre.shape[1])).reshape(len(centre), OFFSPRING)
+        order = np.argsort(-scores, axis=1)[:, :PARENTS]
+        parents = np.take_along_axis(points, order[:, :, None], axis=1)
+        moved = np.einsum("p,spd->sd", weight, parents)
+        # The spread of the parents plus the step just made: wide while it travels, narrow once it has arrived.
+        spread = np.sqrt(np.einsum("p,spd->sd", weight, (parents - centre[:, None]) ** 2))
+        centre, width = moved, np.clip(spread, 1e-4, 0.3)
+
+
+def sobol(d: int, n: int, rng: np.random.Generator) -> Array:  # -> (n, d), n a power of two
+    from scipy.stats import qmc  # a slow import, and not everybody needs it
+
+    points: Array = qmc.Sobol(d, rng=rng).random(n)
+    return points
+
+
+def _mixing(d: int) -> Array:
+    return np.random.default_rng(0).random(d)
 
 
 def _keys(u: Array) -> list[bytes]:

@@ -71,7 +71,17 @@ def _voices(p: Parts, choice: Choice, view: View) -> str:
 
 def _opinion(z: float) -> str:
     """Standardised units: 0 is an average configuration, 1 is one standard deviation better."""
-    words = "much better" if z > 1 else "better" if z > 0.25 else "average" if z > -0.25 else "worse" if z > -1 else "much worse"
+    words = (
+        "much better"
+        if z > 1
+        else "better"
+        if z > 0.25
+        else "average"
+        if z > -0.25
+        else "worse"
+        if z > -1
+        else "much worse"
+    )
     return f"{words} ({z:+.2f})"
 
 

@@ -49,7 +49,9 @@ class FeatureNet:
     info: Mapping[str, Any] = field(default_factory=dict)  # how it was trained: losses, steps, seconds
 
     def __post_init__(self) -> None:
-        freeze = {name: _frozen(getattr(self, name)) for name in ("h_mean", "h_sd", "g_basis", "g_mean", "g_sd")}
+        freeze: dict[str, Any] = {
+            name: _frozen(getattr(self, name)) for name in ("h_mean", "h_sd", "g_basis", "g_mean", "g_sd")
+        }
         freeze["layers"] = tuple((_frozen(w), _frozen(b)) for w, b in self.layers)
         freeze["theta"] = {name: _frozen(value) for name, value in self.theta.items()}
         for name, value in freeze.items():
@@ -177,7 +179,7 @@ def _check(net: FeatureNet) -> None:
     n_tasks = len(net.tasks)
     expected: dict[str, tuple[int, ...]] = {}
     width = net.layers[0][0].shape[0] if net.layers[0][0].ndim else 0
-    for i, (weight, bias) in enumerate(net.layers):
+    for i, (_, bias) in enumerate(net.layers):
         out = n_tasks if i == len(net.layers) - 1 else bias.size
         expected |= {f"layer{i}.weight": (width, out), f"layer{i}.bias": (out,)}
         width = bias.size

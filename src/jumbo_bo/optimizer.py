@@ -79,7 +79,11 @@ class Optimizer:
             raise ValueError(f"n_trials is {n_trials}, expected at least 1, or None when the budget is unknown")
         if isinstance(method, str) and method not in METHODS:
             raise ValueError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
-        made_for = history.space_fingerprint if isinstance(history, FeatureNet) else getattr(history, "space", space).fingerprint
+        made_for = (
+            history.space_fingerprint
+            if isinstance(history, FeatureNet)
+            else getattr(history, "space", space).fingerprint
+        )
         if made_for != space.fingerprint:
             raise ValueError("history was made for another space; read the old runs again with this one")
         self.space = space
@@ -104,7 +108,8 @@ class Optimizer:
             choice = self.recipe(view)
             suggestion = self._suggestion(choice, view)
         self.suggestions.append(suggestion)
-        self._pending[suggestion.number] = (suggestion, choice.best.u)
+        # Encoded from what the user sees, so that telling by parameters in another process is the same to the bit.
+        self._pending[suggestion.number] = (suggestion, self.space.encode(suggestion.params))
         return suggestion
 
     def ask_many(self, n: int) -> list[Suggestion]:
@@ -214,7 +219,9 @@ class Optimizer:
 
     @cached_property
     def _old_warps(self) -> tuple[Warp, ...]:
-        """How the old tasks' values are distributed. Every method reads the objective on this scale."""
+        """How the old tasks' values are distributed."""
+        if not self.recipe.old_scale:
+            return ()
         if isinstance(self.history, FeatureNet):
             return self.history.warps
         return tuple(t.warp for t in self.history.tasks) if self.history else ()

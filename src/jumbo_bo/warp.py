@@ -24,6 +24,7 @@ KNEE = 3.0  # scales from the centre where squash leaves the identity
 LOSS_RATIO = 2.0  # positive losses spanning more than this (5 % to 95 % quantile) are seen on a log scale
 GAIN_RATIO = 100.0  # positive gains need a wider span: a logarithm would hide differences at the top
 HUGE, TINY = 1e100, 1e-300  # everything beyond is as good as infinite or zero; keeps all arithmetic finite
+DIVERGED = 30.0  # a worst value that widens the standard deviation this much is a diverged run
 PRIOR_WEIGHT = 2.0  # how many observations the old tasks' scale counts for
 
 
@@ -82,8 +83,21 @@ def fit_warp(y: Array, like: Sequence[Warp] = ()) -> Warp:
 def _centre_and_spread(r: Array) -> tuple[float, float]:
     """Mean and standard deviation, with the values cut at the 5 % and 95 % quantiles. Tighter quantiles would be
     those of the cluster that an optimizer leaves around its best point, and would blow that cluster up."""
+    r = _without_diverged(np.sort(r))
     core = np.clip(r, *np.quantile(r, (0.05, 0.95)))
     return float(np.mean(core)), float(np.std(core, ddof=1)) if len(r) > 1 else 0.0
+
+
+def _without_diverged(r: Array) -> Array:  # sorted, worst first
+    """Leaves out up to a tenth of the values, at least one, as long as the worst dwarfs the spread of all others."""
+    for _ in range(max(1, len(r) // 10)):
+        if len(r) < 4:
+            break
+        rest = float(np.std(r[1:]))
+        if rest == 0 or np.std(r) < DIVERGED * rest:
+            break
+        r = r[1:]
+    return r
 
 
 def _common_sign(y: Array, like: Sequence[Warp]) -> int:

@@ -16,4 +16,4 @@ METHODS: dict[str, Recipe] = {
     "random": Random(),
 }
 
-__all__ = ["METHODS", "Choice", "GPUCB", "Jumbo", "JumboJoint", "OfflineDKL", "Random", "Recipe", "View"]
+__all__ = ["GPUCB", "METHODS", "Choice", "Jumbo", "JumboJoint", "OfflineDKL", "Random", "Recipe", "View"]

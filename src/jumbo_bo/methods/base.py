@@ -14,10 +14,9 @@ from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import qmc
 
 from jumbo_bo.acquisition import anytime_beta, paper_beta, theory_beta, theory_beta_continuous
-from jumbo_bo.argmax import Best, Domain, Finite
+from jumbo_bo.argmax import Best, Domain, Finite, sobol
 from jumbo_bo.features import FeatureNet
 from jumbo_bo.gp import GP, Blocks, Kernel, LogNormal, Term, hallucinate
 from jumbo_bo.space import Space
@@ -60,7 +59,7 @@ class View:
         return self.u[np.argsort(-self.z, kind="stable")[:5]]
 
     def width(self, block: str) -> int:
-        return self.domain.featurise(self.u[:0])[block].shape[1]
+        return int(self.domain.featurise(self.u[:0])[block].shape[1])
 
     def model(self, name: str, kernel: Kernel, start: Array | None = None, adam: bool = False) -> GP:
         """The GP of the finished trials, with pending ones hallucinated."""
@@ -85,7 +84,9 @@ class Choice:
 
 class Recipe(Protocol):
     @property
-    def needs_net(self) -> bool: ...
+    def needs_net(self) -> bool: ...  # the old runs are learned only when asked for
+    @property
+    def old_scale(self) -> bool: ...  # z is scaled with the help of the old tasks, not by the new values alone
     def __call__(self, view: View) -> Choice: ...
 
 
@@ -101,11 +102,12 @@ def space_filling(view: View, n: int) -> Choice | None:
     k = len(view.u) + len(view.pending)
     if k >= n:
         return None
-    point = qmc.Sobol(view.space.d, rng=np.random.default_rng(view.seed)).random(max(2, 1 << (n - 1).bit_length()))[k]
+    point = sobol(view.space.d, 1 << n.bit_length(), np.random.default_rng(view.seed))[k]
     target = view.space.transform(point[None])
 
     def nearness(blocks: Blocks) -> Array:
-        return -np.sum((blocks["x"] - target) ** 2, axis=1)
+        distance: Array = np.sum((blocks["x"] - target) ** 2, axis=1)
+        return -distance
 
     if isinstance(view.domain, Finite):
         best = view.domain.argmax(nearness, view.rng, view.hints, view.taken)

@@ -15,6 +15,7 @@ class GPUCB:
     initial: int = 3
     paper_fit: bool = False  # isotropic, 100 Adam steps
     needs_net: bool = False
+    old_scale: bool = False
 
     def __call__(self, view: View) -> Choice:
         if first := space_filling(view, self.initial):

