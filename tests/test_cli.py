@@ -132,7 +132,7 @@ def test_demo_shows_and_stores_every_trial(learned: list[int], storage: str) -> 
         "120 rows used",
         "old0.1",
         "rank of 60",
-        "known optimum",
+        "trials to match",
         "Continuing",
         storage,
     ):
@@ -183,7 +183,7 @@ def test_complete_demo_is_shown_again(learned: list[int], storage: str) -> None:
     assert again.exit_code == 0
     assert "Already complete: 2 trials" in again.output
     assert "--seed" in again.output
-    assert "known optimum" in again.output
+    assert "trials to match" in again.output
     assert "Continuing after the 2 of 3" in jumbo("demo", "--trials", "3", "--storage", storage).output
     assert jumbo("demo", "--trials", "2", "--storage", storage, "--seed", "1").exit_code == 0
     assert len(trials(storage)) == 3

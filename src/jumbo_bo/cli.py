@@ -178,11 +178,12 @@ def _conclude(console: Console, case: Case, options: Options, rows: Sequence[Row
     for s in scores:
         numbers = _number(s.seen), _number(case.losses[0] + s.regret), f"{s.regret:.3g}", f"{s.rank:,}"
         table.add_row(s.method, *numbers, str(s.matched or "not reached"))
-    table.add_row("known optimum", "", _number(case.losses[0]), "0", "1", "", style="dim")
+    table.add_row("optimum", "", _number(case.losses[0]), "0", "1", "", style="dim")
     console.print(table)
     console.print(
         "A trial's value comes from one training; the true loss is the mean of four, regret its distance to the "
-        f"optimum. One run each, seed {options.seed}; many: jumbo bench run fcnet-dt --problems {options.target}\n\n"
+        f"optimum. One run each, with seed {options.seed}; for many seeds:\n"
+        f"      jumbo bench run fcnet-dt --problems {options.target}\n\n"
         "Next: the same with your own old runs, see README.md; all trials in the browser:\n"
         f"      pip install optuna-dashboard && optuna-dashboard {options.storage}"
     )

@@ -6,10 +6,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from jumbo_bo.gp import Blocks, mean_by_term, posterior, prior_mean
+from jumbo_bo.gp import GP, Blocks, mean_by_term, posterior, prior_mean
 from jumbo_bo.methods import Choice, View
 from jumbo_bo.warp import Warp
+
+Array = npt.NDArray[np.float64]
 
 OLD_BLOCKS = ("g", "h", "m")
 
@@ -22,28 +25,38 @@ class Prediction(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The predicted value in standardised units, split by where it comes from. mean = old + new."""
+    """How much better than the average finished trial the point looks, in standardised units, and from where:
+    mean = average + old + new, with sd around it. Before the first trial, better than the average configuration."""
 
     old: float
     new: float
+    mean: float
     sd: float
 
 
 def parts(choice: Choice, blocks: Blocks) -> Parts | None:  # blocks of the one chosen point
-    if choice.gp is None:
+    gp = choice.gp
+    if gp is None:
         return None
-    by_term = mean_by_term(choice.gp, blocks)[:, 0]
-    from_old = [t.block in OLD_BLOCKS for t in choice.gp.kernel.terms]
-    old = float(prior_mean(choice.gp.kernel, blocks)[0] + by_term[from_old].sum())
-    return Parts(old, float(by_term[np.logical_not(from_old)].sum()), float(posterior(choice.gp, blocks).sd[0]))
+    old, new = _by_source(gp, blocks)
+    mean, sd = posterior(gp, blocks)
+    if len(gp.y):
+        old_before, new_before = _by_source(gp, gp.blocks)
+        old, new = old - old_before.mean(), new - new_before.mean()
+    return Parts(float(old[0]), float(new[0]), float(mean[0]), float(sd[0]))
+
+
+def _by_source(gp: GP, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> old (m,), new (m,); old + new = mean
+    by_term = mean_by_term(gp, blocks)
+    from_old = np.array([t.block in OLD_BLOCKS for t in gp.kernel.terms])
+    return prior_mean(gp.kernel, blocks) + by_term[from_old].sum(axis=0), by_term[~from_old].sum(axis=0)
 
 
 def predict(choice: Choice, blocks: Blocks, warp: Warp, sign: float) -> Prediction:
     p = parts(choice, blocks)
     if p is None:
         return Prediction(math.nan, math.nan)
-    mean = p.old + p.new
-    low, middle, high = sign * warp.inverse(np.array([mean - p.sd, mean, mean + p.sd]))
+    low, middle, high = sign * warp.inverse(np.array([p.mean - p.sd, p.mean, p.mean + p.sd]))
     return Prediction(float(middle), float(abs(high - low) / 2))
 
 
@@ -61,32 +74,25 @@ def why(choice: Choice, view: View, blocks: Blocks, predicted: Prediction) -> st
 def _voices(p: Parts, choice: Choice, view: View) -> str:
     assert choice.gp is not None
     n = len(view.z)
+    trials = f"the {n} new trials" if n > 1 else "the one new trial"
     listens = choice.gp.kernel.mean is not None or any(t.block in OLD_BLOCKS for t in choice.gp.kernel.terms)
     if not listens:
-        return f"The {n} new trials say {_opinion(p.new)}"
+        return f"{trials.capitalize()} say {_opinion(p.new)}"
     if n == 0:
         return f"The old runs say {_opinion(p.old)}, no new trial yet"
-    return f"The old runs say {_opinion(p.old)}, the {n} new trials {_opinion(p.new)}"
+    return f"The old runs say {_opinion(p.old)}, {trials} {_opinion(p.new)}"
 
 
 def _opinion(z: float) -> str:
-    """Standardised units: 0 is an average configuration, 1 is one standard deviation better."""
-    words = (
-        "much better"
-        if z > 1
-        else "better"
-        if z > 0.25
-        else "average"
-        if z > -0.25
-        else "worse"
-        if z > -1
-        else "much worse"
-    )
-    return f"{words} ({z:+.2f})"
+    """Better or worse than the average so far, in standard deviations of the objective."""
+    for bound, words in ((1.0, "much better"), (0.25, "better"), (-0.25, "as good"), (-1.0, "worse")):
+        if z > bound:
+            return f"{words} ({z:+.2f})"
+    return f"much worse ({z:+.2f})"
 
 
 def _motive(p: Parts, choice: Choice, view: View) -> str:
+    """Exploits: expected to beat the best so far. Explores: only its uncertainty could."""
     if choice.beta is None or len(view.z) == 0:
         return "first look"
-    bonus = math.sqrt(choice.beta) * p.sd
-    return "explores" if p.old + p.new + bonus > view.z.max() >= p.old + p.new else "exploits"
+    return "exploits" if p.mean >= view.z.max() else "explores"

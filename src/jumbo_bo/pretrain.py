@@ -233,26 +233,23 @@ class _Trained(NamedTuple):
 def _train(data: _Data, options: Pretraining, rate: float, seed: int, report: Report) -> _Trained | None:
     """The weights with the lowest validation loss; None when the loss stopped being finite."""
     rng = np.random.default_rng([seed, 1])
-    n, size = len(data.train), ROUND * options.batch_size
+    n, n_steps = len(data.train), _n_steps(options, len(data.train))
     x, z, w = data.rows
     sizes = _sizes(data, options)
     spec = _Spec(sizes, options.dropout, options.deep_kernel)
     scale = _head_scale(w[data.train])
     valid = _padded(data.rows, data.valid if len(data.valid) else data.train)
-    factor = _schedule(options.schedule, _n_steps(options, n))
+    factor = _schedule(options.schedule, n_steps)
     decay = np.float32(min(1.0, options.weight_decay / n))
     phi, theta = _initial(rng, sizes), np.array([THETA_START, THETA_START])
     state = _State(phi, theta, _moments(phi), _moments(theta), jax.random.key(seed) if options.dropout else None)
     best, best_loss, best_step = state, math.inf, 0
-    groups = 5 if len(factor) <= 10_000 else 1  # at least 100 and at most 1,000 moves of theta
-    batches = _stream(rng, n, size)
-    train_loss, step = math.nan, 0
-    for first in range(0, len(factor), ROUND):
-        i = data.train[next(batches)]
+    groups = 5 if n_steps <= 10_000 else 1  # at least 100 and at most 1,000 moves of theta
+    for step, index in zip(range(0, n_steps + 1, ROUND), _stream(rng, n, ROUND * options.batch_size), strict=False):
+        i = data.train[index]
         rows = _Rows(*(a.reshape(groups, -1, options.batch_size, a.shape[1]) for a in (x[i], z[i], w[i] * scale)))
-        now = factor[first : first + ROUND].reshape(groups, -1)
-        state, *losses = _round(state, (rows, rate * now, THETA_RATE * now), valid, data.target, decay, spec)
-        step = first + ROUND
+        now = factor[step : step + ROUND].reshape(groups, -1)
+        after, *losses = _round(state, (rows, rate * now, THETA_RATE * now), valid, data.target, decay, spec)
         train_loss, loss = (float(value) for value in losses)
         if not (math.isfinite(train_loss) and math.isfinite(loss)):
             return None
@@ -261,6 +258,7 @@ def _train(data: _Data, options: Pretraining, rate: float, seed: int, report: Re
             best, best_loss, best_step = state, loss, step
         elif step - best_step > max(MIN_STEPS / 2, options.patience * n / options.batch_size):
             break
+        state = after
     info = {
         "steps": step,
         "best_step": best_step,
@@ -278,9 +276,10 @@ _ADAM = optax.scale_by_adam()
 # The matrices are small: a second thread would only burn CPU time.
 @partial(jax.jit, static_argnames="spec", compiler_options={"xla_cpu_multi_thread_eigen": False})
 def _round(state: _State, batches: Any, valid: _Rows, target: _Target | None, decay: Any, spec: _Spec) -> Any:
-    """ROUND steps of AdamW -> new state, mean training loss, validation loss, both of Eq. 1.
+    """ROUND steps of AdamW -> the state after them, their mean loss, the validation loss of the state *before* them.
 
-    `batches` come in groups; theta moves, and the GP terms are evaluated, once per group."""
+    The losses are those of Eq. 1. `batches` come in groups; theta moves, and the GP terms are evaluated, once per group
+    (so the first group has the GP terms of the validation loss at hand)."""
 
     def group(state: _State, batches: Any) -> tuple[_State, Any]:
         rows, phi_rates, theta_rates = batches
@@ -300,13 +299,10 @@ def _round(state: _State, batches: Any, valid: _Rows, target: _Target | None, de
 
         carry, losses = jax.lax.scan(step, (state.phi, state.phi_adam, state.key), (rows, phi_rates))
         phi, phi_adam, key = carry
-        return _State(phi, theta, phi_adam, theta_adam, key), jnp.mean(losses) + gp
+        return _State(phi, theta, phi_adam, theta_adam, key), (jnp.mean(losses) + gp, gp)
 
-    state, losses = jax.lax.scan(group, state, batches)
-    loss = _mse(state.phi, valid, spec)
-    if target is not None:
-        loss += _gp_terms(state.phi, state.theta, target, spec)
-    return state, jnp.mean(losses), loss
+    after, (losses, gp) = jax.lax.scan(group, state, batches)
+    return after, jnp.mean(losses), _mse(state.phi, valid, spec) + gp[0]
 
 
 def _mse(phi: Any, rows: _Rows, spec: _Spec, key: Any = None) -> Any:
@@ -321,8 +317,8 @@ def _gp_terms(phi: Any, theta: Any, target: _Target, spec: _Spec) -> Any:
     reference = _latent(layers, target.reference)
     sd = jnp.sqrt(jnp.var(reference, axis=0) + SD_FLOOR**2)  # as in features.py
     h = (_latent(layers, (2 * target.t - 1).astype(phi.dtype)) - jnp.mean(reference, axis=0)) / sd
-    warm = _nll(h.astype(target.t.dtype), target.z, theta[0])
-    return (warm + _nll(target.t, target.z, theta[1])) / len(target.z)
+    square = jnp.stack([_square_distance(h.astype(target.t.dtype)), _square_distance(target.t)])
+    return jnp.sum(jax.vmap(_nll, (0, None, 0))(square, target.z, theta)) / len(target.z)
 
 
 def _latent(layers: Any, x: Any, dropout: float = 0.0, key: Any = None) -> Any:  # (m, D) -> (m, n_z)
@@ -335,13 +331,16 @@ def _latent(layers: Any, x: Any, dropout: float = 0.0, key: Any = None) -> Any: 
     return jnp.tanh(x @ weight + bias)
 
 
-def _nll(x: Any, z: Any, theta: Any) -> Any:  # (n, p), (n,), (3,) -> ()
+def _square_distance(x: Any) -> Any:  # (n, p) -> (n, n)
+    square = jnp.sum(x * x, axis=1)
+    return square[:, None] + square[None, :] - 2 * x @ x.T
+
+
+def _nll(square_distance: Any, z: Any, theta: Any) -> Any:  # (n, n), (n,), (3,) -> ()
     """Negative log marginal likelihood of a zero-mean GP, isotropic Matern-5/2 plus noise."""
     variance, lengthscale, noise = jnp.exp(theta)
-    x = x / lengthscale
-    square = jnp.sum(x * x, axis=1)
     # The floor gives the root a gradient on the diagonal and for repeated rows.
-    r = jnp.sqrt(5 * jnp.maximum(square[:, None] + square[None, :] - 2 * x @ x.T, 1e-30))
+    r = jnp.sqrt(5 * jnp.maximum(square_distance / lengthscale**2, 1e-30))
     k = variance * (1 + r + r * r / 3) * jnp.exp(-r) + noise * jnp.eye(len(z))
     # d NLL / dK = (K^-1 - alpha alpha^T) / 2 in closed form: far cheaper than differentiating the Cholesky factor.
     fixed = jax.lax.stop_gradient(k)
@@ -373,10 +372,10 @@ def _moments(params: Any) -> optax.ScaleByAdamState:
     return optax.ScaleByAdamState(np.zeros((), np.int32), np.zeros_like(params), np.zeros_like(params))
 
 
-def _schedule(name: str, n_steps: int) -> Array32:  # -> (n_steps,) in [0, 1]
-    step = np.arange(n_steps)
+def _schedule(name: str, n_steps: int) -> Array32:  # -> (n_steps + ROUND,) in [0, 1]
+    step = np.arange(n_steps + ROUND)
     warm_up = np.minimum(1.0, (step + 1) / WARM_UP)
-    cosine = 0.5 + 0.5 * np.cos(np.pi * step / n_steps) if name == "cosine" else 1.0
+    cosine = 0.5 + 0.5 * np.cos(np.pi * np.minimum(1.0, step / n_steps)) if name == "cosine" else 1.0
     return (warm_up * cosine).astype(np.float32)
 
 

@@ -26,7 +26,7 @@ GAIN = 0.01  # of the standardised objective
 
 @dataclass(frozen=True)
 class JumboJoint:
-    beta0: float = 1.0
+    beta0: float = 2.0
     schedule: Schedule = "paper"
     initial: int = 3  # without old runs
     needs_net: bool = True

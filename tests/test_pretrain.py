@@ -1,0 +1,257 @@
+"""Eq. 1: its value and gradient against other computations, what the net learns, and awkward histories."""
+
+import math
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+from jumbo_bo import pretrain as module
+from jumbo_bo.features import FeatureNet, _tensors
+from jumbo_bo.history import History, Task
+from jumbo_bo.pretrain import PRESETS, Pretraining, pretrain
+from jumbo_bo.space import Space
+
+SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1), "c": CategoricalDistribution(["x", "y"])})
+QUICK = Pretraining(max_steps=50)
+
+
+def first(u):
+    return np.sin(4 * u[:, 0]) + u[:, 1] * (u[:, 2] > 0.5)
+
+
+def second(u):
+    return 3 * u[:, 1] - np.sin(4 * u[:, 0])
+
+
+def task(name, function, n, seed=0):
+    u = SPACE.sample(np.random.default_rng(seed), n)
+    return Task(name, u, function(u))
+
+
+def history(*tasks, target=None):
+    return History(SPACE, tasks, target, direction="maximize")
+
+
+TWO = history(task("first", first, 150, 0), task("second", second, 100, 1))  # no row in common
+
+
+def same(a, b):
+    return all(np.array_equal(_tensors(a)[name], _tensors(b)[name]) for name in _tensors(a))
+
+
+def test_learns_two_tasks_with_different_inputs(tmp_path):
+    net = pretrain(TWO)
+    u = SPACE.sample(np.random.default_rng(9), 300)
+    g = net.predictions(SPACE.transform(u))
+    for k, function in enumerate((first, second)):
+        z = net.warps[k](function(u))
+        assert 1 - np.mean((g[:, k] - z) ** 2) / np.var(z) > 0.9
+    assert net.tasks == ("first", "second")
+    assert all(r2 > 0.9 for r2 in net.info["validation_r2"].values())
+    assert net.theta == {}
+    path = tmp_path / "net.safetensors"
+    net.save(path)
+    assert same(FeatureNet.load(path, SPACE), net)
+
+
+def test_the_seed_decides_the_weights():
+    nets = [pretrain(TWO, QUICK, seed=seed) for seed in (3, 3, 4)]
+    assert same(nets[0], nets[1])
+    assert not same(nets[0], nets[2])
+
+
+def test_dropout_is_drawn_from_the_seed():
+    options = replace(QUICK, dropout=0.5)
+    nets = [pretrain(TWO, options, seed=seed) for seed in (3, 3)]
+    assert same(*nets)
+    assert not same(nets[0], pretrain(TWO, QUICK, seed=3))
+
+
+def test_the_stored_validation_loss_is_the_mean_of_the_heads_own_errors():
+    net = pretrain(TWO, QUICK)
+    data = module._prepare(TWO, TWO.tasks, seed=0)
+    x, z, w = (a[data.valid] for a in data.rows)
+    square = (net.predictions((x + 1.0) / 2) - z) ** 2
+    expected = np.mean([np.average(square[:, k], weights=w[:, k]) for k in range(2)])
+    assert net.info["validation_loss"] == pytest.approx(expected, rel=1e-4)
+    assert len(data.valid) == len(data.rows.x) // 5
+    assert not set(data.valid) & set(data.train)
+
+
+def test_minibatches_estimate_the_full_loss():
+    data = module._prepare(TWO, TWO.tasks, seed=0)
+    w = data.rows.w[data.train]
+    np.testing.assert_allclose((w * module._head_scale(w)).sum(axis=0) / len(w), 0.5, rtol=1e-5)
+
+
+def test_rows_of_weight_zero_give_a_head_no_gradient():
+    spec = module._Spec((4, 5, 3, 2), 0.0, False)
+    rng = np.random.default_rng(0)
+    phi = module._initial(rng, spec.sizes)
+    x, z = rng.random((6, 4)).astype("f"), rng.random((6, 2)).astype("f")
+    w = np.ones((6, 2), "f")
+    w[:, 1] = 0
+    gradient = jax.grad(module._mse)(phi, module._Rows(x, z, w), spec)
+    weight, bias = module._layers(gradient, spec.sizes)[-1]
+    assert np.all(weight[:, 1] == 0)
+    assert bias[1] == 0
+    assert np.all(weight[:, 0] != 0)
+    other = jax.grad(module._mse)(phi, module._Rows(x, z * w + 9 * (1 - w), w), spec)
+    np.testing.assert_array_equal(gradient, other)  # nor does their value matter
+
+
+@pytest.mark.parametrize("theta", [(0.0, 0.0, -3.0), (1.0, -1.0, -6.0)])
+def test_gp_likelihood_and_gradient_equal_scikit_learn(theta):
+    rng = np.random.default_rng(0)
+    x, z = rng.random((15, 3)), rng.normal(size=15)
+    x[1] = x[0]
+    variance, lengthscale, noise = np.exp(theta)
+    kernel = ConstantKernel(variance) * Matern(lengthscale, nu=2.5) + WhiteKernel(noise)
+    oracle = GaussianProcessRegressor(kernel, optimizer=None).fit(x, z)
+    value, gradient = oracle.log_marginal_likelihood(kernel.theta, eval_gradient=True)
+    with jax.enable_x64(True):
+        ours, ours_gradient = jax.value_and_grad(lambda p: module._nll(module._square_distance(x), z, p))(
+            jnp.array(theta)
+        )
+    assert ours == pytest.approx(-value, rel=1e-6)
+    np.testing.assert_allclose(ours_gradient, -gradient, rtol=1e-5, atol=1e-7)
+
+
+def test_gp_gradient_reaches_the_features_only_as_a_deep_kernel():
+    rng = np.random.default_rng(0)
+    with jax.enable_x64(True):
+        target = module._Target(rng.random((8, 4)), rng.normal(size=8), rng.random((9, 4)).astype("f"))
+        spec = module._Spec((4, 5, 3, 2), 0.0, True)
+        phi = module._initial(rng, spec.sizes).astype(np.float64)
+        theta = np.array([module.THETA_START] * 2)
+        gradient = jax.grad(module._gp_terms)(phi, theta, target, spec)
+        direction = rng.normal(size=phi.shape)
+        moved = [float(module._gp_terms(phi + s * 1e-5 * direction, theta, target, spec)) for s in (1, -1)]
+        assert gradient @ direction == pytest.approx((moved[0] - moved[1]) / 2e-5, rel=1e-4)
+        off = jax.grad(module._gp_terms)(phi, theta, target, spec._replace(deep_kernel=False))
+    assert not np.any(off)
+
+
+def test_eq1_gives_hyperparameters_for_the_blocks_of_the_result():
+    target = task("target", lambda u: first(u) + 0.3 * second(u), 12, seed=5)
+    joint = history(*TWO.tasks, target=target)
+    net = pretrain(joint)
+    assert set(net.theta) == {"warm", "cold"}
+    t = SPACE.transform(target.u)
+    total = 0.0
+    for name, inputs in {"warm": net.blocks(t)["h"], "cold": t}.items():
+        variance, lengthscale, noise = np.exp(net.theta[name])
+        kernel = ConstantKernel(variance) * Matern(lengthscale, nu=2.5) + WhiteKernel(noise)
+        total -= GaussianProcessRegressor(kernel, optimizer=None).fit(inputs, target.z).log_marginal_likelihood_value_
+    data = module._prepare(joint, joint.tasks, seed=0)
+    x, z, w = (a[data.valid] for a in data.rows)
+    square = (net.predictions((x + 1.0) / 2) - z) ** 2
+    mse = np.mean([np.average(square[:, k], weights=w[:, k]) for k in range(2)])
+    assert net.info["validation_loss"] == pytest.approx(mse + total / 12, rel=1e-4, abs=1e-4)
+    assert same(net, pretrain(joint))
+    assert not jax.config.jax_enable_x64
+
+    # Constant values and repeated rows: still finite. (Same sizes as above, so nothing is compiled again.)
+    odd = Task("odd", np.repeat(target.u[:3], 4, axis=0), np.full(12, 2.0))
+    net = pretrain(history(*TWO.tasks, target=odd), replace(PRESETS["default"], max_steps=200))
+    assert np.isfinite([*net.theta["warm"], *net.theta["cold"]]).all()
+
+
+def test_without_old_tasks_the_target_is_the_head():
+    net = pretrain(history(target=task("target", first, 40)), QUICK)
+    assert net.tasks == ("target",)
+    assert set(net.theta) == {"warm", "cold"}
+
+
+def test_nothing_to_learn_from():
+    with pytest.raises(ValueError, match="nothing to learn from"):
+        pretrain(history())
+    with pytest.raises(ValueError, match="nothing to learn from"):
+        pretrain(history(task("empty", first, 0)))
+
+
+@pytest.mark.parametrize(
+    "awkward",
+    [
+        task("one row", first, 1),
+        Task("same input", np.full((12, 3), 0.5), np.arange(12.0)),
+        Task("same value", SPACE.sample(np.random.default_rng(0), 12), np.ones(12)),
+    ],
+    ids=lambda t: t.name,
+)
+def test_awkward_histories_give_finite_blocks(awkward):
+    net = pretrain(history(awkward), QUICK)
+    blocks = net.blocks(SPACE.transform(SPACE.sample(np.random.default_rng(1), 20)))
+    assert all(np.isfinite(block).all() for block in blocks.values())
+    assert np.abs(blocks["h"]).max() < 1e4
+
+
+def test_every_task_keeps_a_row_to_train_on():
+    w = np.zeros((40, 11), np.float32)
+    w[:, 0] = 1
+    w[range(10), range(1, 11)] = 1  # ten tasks of one row each
+    train, valid = module._split(w, np.random.default_rng(0))
+    assert w[train].any(axis=0).all()
+    assert sorted([*train, *valid]) == list(range(40))
+
+
+def test_too_few_rows_are_not_split():
+    train, valid = module._split(np.ones((9, 1), np.float32), np.random.default_rng(0))
+    assert (len(train), len(valid)) == (9, 0)
+
+
+def test_stream_visits_each_row_equally_often():
+    stream = module._stream(np.random.default_rng(0), 7, 10)
+    seen = np.concatenate([next(stream) for _ in range(7)])
+    assert np.bincount(seen).tolist() == [10] * 7
+
+
+def test_a_loss_that_is_not_finite_restarts_at_a_lower_rate(monkeypatch):
+    rates = []
+    real = module._train
+
+    def fails_at_first(data, options, rate, seed, report):
+        rates.append(rate)
+        return None if len(rates) < 3 else real(data, options, rate, seed, report)
+
+    monkeypatch.setattr(module, "_train", fails_at_first)
+    assert pretrain(TWO, QUICK).info["learning_rate"] == pytest.approx(1e-4)
+    assert rates == pytest.approx([1e-2, 1e-3, 1e-4])
+    monkeypatch.setattr(module, "_train", lambda *_: None)
+    with pytest.raises(ValueError, match="diverged.*lower learning_rate"):
+        pretrain(TWO, QUICK)
+
+
+def test_a_diverging_run_is_noticed():
+    data = module._prepare(TWO, TWO.tasks, seed=0)
+    assert module._train(data, QUICK, math.inf, 0, lambda step, loss: None) is None
+
+
+def test_progress_is_silent_without_a_terminal(capsys):
+    pretrain(TWO, QUICK, progress=True)
+    captured = capsys.readouterr()
+    assert captured.out + captured.err == ""
+
+
+def test_presets_are_the_papers_table():
+    hpo, circuit = PRESETS["hpo"], PRESETS["circuit"]
+    assert (hpo.n_u, hpo.n_z, hpo.n_l, hpo.learning_rate, hpo.batch_size, hpo.dropout) == (32, 4, 3, 5e-5, 128, 0)
+    assert (circuit.n_u, circuit.n_z, circuit.n_l, circuit.learning_rate) == (200, 32, 3, 3e-4)
+    assert (circuit.batch_size, circuit.dropout) == (64, 0.5)
+    with pytest.raises(ValueError, match="expected Pretraining.* or one of"):
+        pretrain(TWO, "hpoo")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"n_l": 0}, {"n_u": 2.5}, {"dropout": 1.0}, {"learning_rate": 0.0}, {"schedule": "step"}, {"weight_decay": -1.0}],
+)
+def test_wrong_options_are_named(bad):
+    with pytest.raises(ValueError, match=f"{next(iter(bad))} is .*expected"):
+        Pretraining(**bad)
