@@ -219,5 +219,5 @@ def test_why_tells_what_old_runs_and_new_trials_say():
     optimizer.tell(optimizer.suggestions[0], value(optimizer.suggestions[0].params))
     text = optimizer.ask().why
     assert "The old runs say" in text
-    assert "1 new trial" in text
+    assert "the one new trial" in text
     assert "predicted" in text
