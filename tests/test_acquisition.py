@@ -1,5 +1,6 @@
 """Schedules against their formulas, the gate against Algorithm 1."""
 
+import itertools
 import math
 
 import numpy as np
@@ -85,7 +86,7 @@ def test_as_the_threshold_falls_to_zero_all_but_the_maximiser_agree_with_offline
         np.flatnonzero(acq.gated(table(warm), table(cold), warm.max(), threshold)({}) != warm)
         for threshold in (1.0, 0.1, 0.01, 0.001, 0.0)
     ]
-    assert all(set(b) <= set(a) for a, b in zip(different, different[1:], strict=False))
+    assert all(set(b) <= set(a) for a, b in itertools.pairwise(different))
     np.testing.assert_array_equal(different[-1], [warm.argmax()])
 
 

@@ -1,9 +1,11 @@
-"""The figure of 'how it works' shows what its caption says."""
+"""The page 'how it works': its figure shows what the caption says, and the code it names exists."""
 
 from __future__ import annotations
 
 import importlib.util
 import math
+import pkgutil
+import re
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -13,9 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import jumbo_bo
+
 pytest.importorskip("matplotlib")
 
-SCRIPT = Path(__file__).resolve().parent.parent / "docs" / "figures" / "dynamics.py"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+SCRIPT = DOCS / "figures" / "dynamics.py"
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +89,21 @@ def test_draw_writes_a_small_png(dynamics: ModuleType, data: Any, tmp_path: Path
     assert content.startswith(b"\x89PNG\r\n")
     assert int.from_bytes(content[16:20], "big") == 900  # width
     assert len(content) < 200_000
+
+
+def test_names_on_the_page_exist() -> None:
+    modules = {m.name.removeprefix("jumbo_bo.") for m in pkgutil.walk_packages(jumbo_bo.__path__, "jumbo_bo.")}
+    names = set(re.findall(r"`([a-z_]+(?:\.\w+)+)", (DOCS / "how-it-works.md").read_text()))
+    found = 0
+    for name in sorted(names):
+        parts = name.split(".")
+        module = next((m for i in range(len(parts) - 1, 0, -1) if (m := ".".join(parts[:i])) in modules), None)
+        if module is None:
+            continue  # a variable of an example
+        thing: Any = importlib.import_module(f"jumbo_bo.{module}")
+        for attribute in name.removeprefix(f"{module}.").split("."):
+            known = hasattr(thing, attribute) or attribute in getattr(thing, "__dataclass_fields__", {})
+            assert known, f"how-it-works.md names {name}, which does not exist"
+            thing = getattr(thing, attribute, None)
+        found += 1
+    assert found > 50

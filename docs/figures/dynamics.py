@@ -102,7 +102,7 @@ def next_round(net: FeatureNet, observed: Array) -> Dynamics:  # observed (n, 1)
 
     f = target(GRID[:, 0])
     y = target(observed[:, 0])
-    warp = fit_warp(y, net.warps)
+    warp = fit_warp(y)
     trials, grid, z = featurise(observed), featurise(GRID), warp(y)
     warm_kernel = Kernel((isotropic("h", net.n_z, length=LogNormal(math.sqrt(net.n_z), 1.0)),))
     warm, cold = fit(warm_kernel, trials, z), fit(cold_kernel(SPACE), trials, z)

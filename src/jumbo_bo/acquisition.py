@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.gp import GP, Blocks, posterior
+from jumbo_bo.gp import GP, Blocks, Normal, posterior
 
 Array = npt.NDArray[np.float64]
 Score = Callable[[Blocks], Array]
@@ -59,11 +59,27 @@ def theory_beta_continuous(d: int, delta: float = 0.1, a: float = 1.0, b: float 
 
 
 def ucb(gp: GP, beta: float) -> Score:
-    def score(blocks: Blocks) -> Array:
-        mean, sd = posterior(gp, blocks)
-        return mean + math.sqrt(beta) * sd
+    return bounds(gp)(beta)
 
-    return score
+
+def bounds(gp: GP) -> Callable[[float], Score]:
+    """beta -> upper confidence bound. The posterior of the largest blocks seen is kept, so that another beta on the
+    same table costs next to nothing."""
+    kept: list[tuple[Blocks, Normal]] = []
+
+    def at(beta: float) -> Score:
+        def score(blocks: Blocks) -> Array:
+            if kept and kept[0][0] is blocks:
+                mean, sd = kept[0][1]
+            else:
+                mean, sd = predicted = posterior(gp, blocks)
+                if not kept or len(mean) > len(kept[0][1].mean):
+                    kept[:] = [(blocks, predicted)]
+            return mean + np.asarray(math.sqrt(beta), mean.dtype) * sd
+
+        return score
+
+    return at
 
 
 def gated(warm: Score, cold: Score, warm_best: float, threshold: float, gate: Gate = "printed") -> Score:

@@ -228,11 +228,12 @@ def fit(kernel: Kernel, blocks: Blocks, y: Array, starts: Sequence[Array] = ()) 
     return build(kernel, best.x, blocks, y)
 
 
-def fit_adam(kernel: Kernel, blocks: Blocks, y: Array, steps: int = 100, rate: float = 0.1) -> GP:
+def fit_adam(
+    kernel: Kernel, blocks: Blocks, y: Array, start: Array | None = None, steps: int = 100, rate: float = 0.1
+) -> GP:
     """The paper's own fit: gradient steps on the likelihood for length scales and noise, amplitude 1, no priors
     ('Details of training the Gaussian Process hyper-parameters')."""
-    theta, _ = kernel.priors
-    theta = theta.copy()
+    theta = (kernel.priors[0] if start is None else start).copy()
     free = np.ones(len(theta))
     for term, s in kernel.slices():
         if term.kind == "matern52":

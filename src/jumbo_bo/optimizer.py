@@ -231,7 +231,7 @@ class Optimizer:
         blocks = self._domain.featurise(self._inputs(n))
         z, _ = self._standardised(n)
         if adam:
-            return gps.fit_adam(kernel, blocks, z)
+            return gps.fit_adam(kernel, blocks, z, start)
         return gps.build(kernel, self._fit_theta(name, kernel, n, start), blocks, z)
 
     def _fit_theta(self, name: str, kernel: gps.Kernel, n: int, start: Array | None) -> Array:
@@ -240,7 +240,7 @@ class Optimizer:
         if (name, n) not in self._theta:
             if (n - self._n_old) % RESTART == 0:
                 starts = [kernel.priors[0]]
-                if start is not None and len(start) == len(starts[0]):
+                if start is not None:
                     starts.append(start)
             else:
                 starts = [self._fit_theta(name, kernel, n - 1, start)]

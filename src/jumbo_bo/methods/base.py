@@ -65,6 +65,15 @@ class View:
         """The GP of the finished trials, with pending ones hallucinated."""
         return hallucinate(self.fit(name, kernel, start, adam), self.domain.featurise(self.pending))
 
+    def pretrained(self, name: str, kernel: Kernel) -> Array | None:
+        """Where Eq. 1 left the hyperparameters of the 'warm' or 'cold' GP, if there was old data of the target.
+        Eq. 1 knows one length scale; a kernel with several starts with all of them there."""
+        theta = self.net.theta.get(name) if self.net else None
+        if theta is None:
+            return None
+        (term,) = kernel.terms
+        return np.concatenate([theta[:1], np.full(term.n_groups, theta[1]), theta[2:]])
+
     def beta(self, schedule: Schedule, start: float) -> float:
         if schedule == "theory":
             n = len(self.domain.u) if isinstance(self.domain, Finite) else None

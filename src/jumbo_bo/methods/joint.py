@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jumbo_bo.acquisition import ucb
+from jumbo_bo.acquisition import bounds
 from jumbo_bo.argmax import Best, Finite
 from jumbo_bo.gp import GP, Kernel, LogNormal, Term, isotropic, posterior
 from jumbo_bo.methods.base import Choice, Schedule, View, cold_kernel, space_filling
 
-PUSHES = 3  # how often exploration may be turned up for one suggestion
+PUSHES = 4  # how often exploration may be turned up for one suggestion
 CLOSE = 0.01  # of a parameter's range
 GAIN = 0.01  # of the standardised objective
 
@@ -36,24 +36,28 @@ class JumboJoint:
         if view.net is None and (first := space_filling(view, self.initial)):
             return first
         gp = view.model("joint", joint_kernel(view))
-        beta = view.beta(self.schedule, self.beta0)
-        best = view.domain.argmax(ucb(gp, beta), view.rng, view.hints, view.taken)
+        bound, beta = bounds(gp), view.beta(self.schedule, self.beta0)
+        best = view.domain.argmax(bound(beta), view.rng, view.hints, view.taken)
         for _ in range(PUSHES):
             if not _stalled(view, gp, best):
                 break
-            beta *= 9.0
-            best = view.domain.argmax(ucb(gp, beta), view.rng, view.hints, view.taken)
+            beta *= 4.0
+            best = view.domain.argmax(bound(beta), view.rng, view.hints, view.taken)
         return Choice(best, gp, beta)
 
 
 def _stalled(view: View, gp: GP, best: Best) -> bool:
-    """On a continuous space: the suggestion is next to a finished trial and promises nothing over the best of them.
-    To evaluate it would teach nothing, so exploration is turned up. A finite set never proposes a point twice."""
-    if isinstance(view.domain, Finite) or len(view.u) == 0:
+    """Even the most optimistic point promises nothing over the best finished trial: the model has exhausted what it
+    believes in, so it is wrong or done, and exploration is turned up. On a continuous space a small promise right
+    next to a finished trial is no promise either, it can be made smaller for ever."""
+    if len(view.u) == 0:
         return False
-    here, known = view.space.transform(best.u[None]), view.domain.featurise(view.u)
-    close = np.abs(known["x"] - here).max(axis=1).min() < CLOSE
-    return bool(close and best.score - posterior(gp, known).mean.max() < GAIN)
+    known = view.domain.featurise(view.u)
+    gain = best.score - posterior(gp, known).mean.max()
+    if isinstance(view.domain, Finite):
+        return bool(gain < 0)
+    here = view.space.transform(best.u[None])
+    return bool(gain < GAIN and np.abs(known["x"] - here).max(axis=1).min() < CLOSE)
 
 
 def joint_kernel(view: View) -> Kernel:

@@ -35,9 +35,10 @@ class Jumbo:
         if first := space_filling(view, self.initial):
             return first
         beta = view.beta(self.schedule, self.beta0)
-        start = view.net.theta.get("warm") if self.warm == "h" else None
-        warm_gp = view.model(f"warm-{self.warm}", warm_kernel(view, self.warm), start, self.paper_fit)
-        cold_gp = view.model("cold", cold_kernel(view.space, not self.paper_fit), adam=self.paper_fit)
+        warm_terms, cold_terms = warm_kernel(view, self.warm), cold_kernel(view.space, not self.paper_fit)
+        start = view.pretrained("warm", warm_terms) if self.warm == "h" else None
+        warm_gp = view.model(f"warm-{self.warm}", warm_terms, start, self.paper_fit)
+        cold_gp = view.model("cold", cold_terms, view.pretrained("cold", cold_terms), self.paper_fit)
         warm, cold = ucb(warm_gp, beta), ucb(cold_gp, beta)
         if self.gate == "constant":
             best = view.domain.argmax(blended(warm, cold), view.rng, view.hints, view.taken)
