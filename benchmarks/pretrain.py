@@ -24,6 +24,7 @@ os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_paralleli
 import numpy as np  # noqa: E402
 
 from jumbo_bo import pretrain as ours  # noqa: E402
+from jumbo_bo import training  # noqa: E402
 
 ROWS, INPUTS = 200_000, 12
 LAYERS = (INPUTS, 32, 32, 32, 4, 1)
@@ -41,14 +42,14 @@ def jax_epochs(batch_size, n_steps):
     """Seconds of CPU for n_steps of our training loop, compiled before the clock starts."""
     x, z = synthetic()
     order = np.random.default_rng(1).permutation(ROWS)
-    data = ours._Data(ours._Rows(x, z, np.ones_like(z)), order[4_096:], order[:4_096], None)
-    options = ours.Pretraining(batch_size=batch_size, max_steps=n_steps, max_epochs=10_000)
-    ours._train(data, options, 1e-2, 0, lambda step, loss: None)
+    data = training.Data(training.Rows(x, z, np.ones_like(z)), order[4_096:], order[:4_096], None)
+    options = training.Pretraining(batch_size=batch_size, max_steps=n_steps, max_epochs=10_000, members=1)
+    ours._attempt(data, options, 1e-2, (0, 0), lambda step, loss: None)
     seconds = []
     for repeat in range(REPEATS):
         start = time.process_time()
-        trained = ours._train(data, options, 1e-2, repeat, lambda step, loss: None)
-        done = trained.info["steps"] + ours.ROUND  # the last round only serves to evaluate
+        trained = ours._attempt(data, options, 1e-2, (repeat, 0), lambda step, loss: None)
+        done = trained.info["steps"] + training.ROUND  # the last round only serves to evaluate
         seconds.append((time.process_time() - start) / (done * batch_size))
     return 1 / statistics.median(seconds)
 
@@ -102,7 +103,7 @@ def main():
     figures = {}
     for name, run in contenders.items():
         for batch_size in options.batch:
-            n_steps = ours.ROUND * max(20, ROWS * 4 // batch_size // ours.ROUND)  # about four epochs
+            n_steps = training.ROUND * max(20, ROWS * 4 // batch_size // training.ROUND)  # about four epochs
             figures.setdefault(name, {})[str(batch_size)] = run(batch_size, n_steps)
     print(f"{'million rows per CPU-second':32s}" + "".join(f"  batch {size:>5d}" for size in options.batch))
     for name, row in figures.items():

@@ -12,7 +12,7 @@ import safetensors.numpy
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 from jumbo_bo import features
-from jumbo_bo.features import FeatureNet
+from jumbo_bo.features import FeatureNet, latent, side_by_side
 from jumbo_bo.space import Space
 from jumbo_bo.warp import Warp
 
@@ -21,10 +21,14 @@ SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1), "c": 
 REFERENCE = np.random.default_rng(7).random((50, 4))
 
 
-def make_net(n_tasks=2, seed=0, **rest):
+def make_layers(n_tasks=2, seed=0, n_l=2):
     rng = np.random.default_rng(seed)
-    sizes = (4, 6, 6, 3, n_tasks)
-    layers = tuple((rng.normal(size=(i, o)), rng.normal(size=o)) for i, o in pairwise(sizes))
+    sizes = (4, *[6] * n_l, 3, n_tasks)
+    return tuple((rng.normal(size=(i, o)), rng.normal(size=o)) for i, o in pairwise(sizes))
+
+
+def make_net(n_tasks=2, seed=0, layers=None, **rest):
+    layers = make_layers(n_tasks, seed) if layers is None else layers
     rest = {"theta": {"warm": np.array([0.1, 1 / 3, -2.0])}, "info": {"validation_loss": 1 / 3}} | rest
     return FeatureNet.standardised(
         layers,
@@ -44,6 +48,29 @@ def test_forward_pass_is_the_papers_architecture():
         x = np.tanh(x @ weight + bias)
     np.testing.assert_allclose(net.features(t), x, rtol=1e-14)
     np.testing.assert_allclose(net.predictions(t), x @ net.layers[-1][0] + net.layers[-1][1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("n_l", [1, 3])
+@pytest.mark.parametrize("n_tasks", [1, 3])
+def test_side_by_side_features_are_joined_and_predictions_averaged(count, n_l, n_tasks):
+    members = [make_layers(n_tasks, seed, n_l) for seed in range(count)]
+    net = make_net(n_tasks, layers=side_by_side(members))
+    t = np.random.default_rng(1).random((7, 4))
+    h = [latent(layers, t) for layers in members]
+    each = np.array([own @ layers[-1][0] + layers[-1][1] for own, layers in zip(h, members, strict=True)])
+    np.testing.assert_allclose(net.features(t), np.hstack(h), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(net.predictions(t), each.mean(axis=0), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(net.blocks(t)["m"][:, 0], each.mean(axis=(0, 2)), rtol=0, atol=1e-14)
+    assert net.n_z == count * 3
+    assert len(net.layers) == n_l + 2
+
+
+def test_one_net_side_by_side_is_itself():
+    layers = make_layers()
+    for (weight, bias), (ours, own) in zip(side_by_side([layers]), layers, strict=True):
+        assert weight.tobytes() == ours.tobytes()
+        assert bias.tobytes() == own.tobytes()
 
 
 def test_chunks_do_not_change_the_result(monkeypatch):

@@ -18,6 +18,7 @@ LAYERS = (
     ("space", "warp", "summary"),
     ("frames", "features"),
     ("history",),
+    ("training",),
     ("readers", "pretrain", "gp"),
     ("acquisition", "theory"),
     ("argmax",),

@@ -1,4 +1,4 @@
-"""Eq. 1: its value and gradient against other computations, what the net learns, and awkward histories."""
+"""Eq. 1: its value and gradient against other computations, what the nets learn, and awkward histories."""
 
 import math
 from dataclasses import replace
@@ -9,15 +9,18 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+from sklearn.metrics import r2_score
 
 from jumbo_bo import pretrain as module
-from jumbo_bo.features import FeatureNet, _tensors
+from jumbo_bo import training
+from jumbo_bo.features import FeatureNet, _tensors, latent, side_by_side
 from jumbo_bo.history import History, Task
 from jumbo_bo.pretrain import PRESETS, Pretraining, pretrain
 from jumbo_bo.space import Space
 
 SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1), "c": CategoricalDistribution(["x", "y"])})
 QUICK = Pretraining(max_steps=50)
+ALONE = replace(QUICK, members=1)
 
 
 def first(u):
@@ -38,6 +41,32 @@ def history(*tasks, target=None):
 
 
 TWO = history(task("first", first, 150, 0), task("second", second, 100, 1))  # no row in common
+
+
+def prepared(history, seed=0, member=0):
+    rows = training.old_rows(history, history.tasks)
+    return training.prepare(rows, history, np.random.default_rng([seed, member, 0]))
+
+
+def silent(step, loss):
+    pass
+
+
+def predict(layers, t):
+    return latent(layers, t) @ layers[-1][0] + layers[-1][1]
+
+
+@pytest.fixture
+def members(monkeypatch):
+    """The members of the nets that the test trains, as they are put side by side."""
+    seen = []
+
+    def spy(layers):
+        seen.extend(layers)
+        return side_by_side(layers)
+
+    monkeypatch.setattr(module, "side_by_side", spy)
+    return seen
 
 
 def same(a, b):
@@ -73,20 +102,20 @@ def test_dropout_is_drawn_from_the_seed():
 
 
 def test_the_stored_validation_loss_is_the_mean_of_the_heads_own_errors():
-    net = pretrain(TWO, QUICK)
-    data = module._prepare(TWO, TWO.tasks, seed=0)
+    net = pretrain(TWO, ALONE)
+    data = prepared(TWO)
     x, z, w = (a[data.valid] for a in data.rows)
     square = (net.predictions((x + 1.0) / 2) - z) ** 2
     expected = np.mean([np.average(square[:, k], weights=w[:, k]) for k in range(2)])
-    assert net.info["validation_loss"] == pytest.approx(expected, rel=1e-4)
+    assert [info["validation_loss"] for info in net.info["members"]] == [pytest.approx(expected, rel=1e-4)]
     assert len(data.valid) == len(data.rows.x) // 5
     assert not set(data.valid) & set(data.train)
 
 
 def test_minibatches_estimate_the_full_loss():
-    data = module._prepare(TWO, TWO.tasks, seed=0)
+    data = prepared(TWO)
     w = data.rows.w[data.train]
-    np.testing.assert_allclose((w * module._head_scale(w)).sum(axis=0) / len(w), 0.5, rtol=1e-5)
+    np.testing.assert_allclose((w * training.head_scale(w)).sum(axis=0) / len(w), 0.5, rtol=1e-5)
 
 
 def test_rows_of_weight_zero_give_a_head_no_gradient():
@@ -97,12 +126,12 @@ def test_rows_of_weight_zero_give_a_head_no_gradient():
     w = np.ones((6, 2), "f")
     w[:, 1] = 0
     grad = jax.jit(jax.grad(module._mse), static_argnums=2)
-    gradient = np.asarray(grad(phi, module._Rows(x, z, w), spec))
+    gradient = np.asarray(grad(phi, training.Rows(x, z, w), spec))
     weight, bias = module._layers(gradient, spec.sizes)[-1]
     assert np.all(weight[:, 1] == 0)
     assert bias[1] == 0
     assert np.all(weight[:, 0] != 0)
-    other = grad(phi, module._Rows(x, z * w + 9 * (1 - w), w), spec)
+    other = grad(phi, training.Rows(x, z * w + 9 * (1 - w), w), spec)
     np.testing.assert_array_equal(gradient, other)  # nor does their value matter
 
 
@@ -125,7 +154,7 @@ def test_gp_likelihood_and_gradient_equal_scikit_learn(theta):
 def test_gp_gradient_reaches_the_features_only_as_a_deep_kernel():
     rng = np.random.default_rng(0)
     with jax.enable_x64(True):
-        target = module._Target(rng.random((8, 4)), rng.normal(size=8), rng.random((9, 4)).astype("f"))
+        target = training.Target(rng.random((8, 4)), rng.normal(size=8), rng.random((9, 4)).astype("f"))
         spec = module._Spec((4, 5, 3, 2), 0.0, True)
         phi = module._initial(rng, spec.sizes).astype(np.float64)
         theta = np.array([module.THETA_START] * 2)
@@ -141,7 +170,8 @@ def test_gp_gradient_reaches_the_features_only_as_a_deep_kernel():
 def test_eq1_gives_hyperparameters_for_the_blocks_of_the_result():
     target = task("target", lambda u: first(u) + 0.3 * second(u), 12, seed=5)
     joint = history(*TWO.tasks, target=target)
-    net = pretrain(joint)
+    alone = replace(PRESETS["default"], members=1)
+    net = pretrain(joint, alone)
     assert set(net.theta) == {"warm", "cold"}
     t = SPACE.transform(target.u)
     total = 0.0
@@ -149,17 +179,18 @@ def test_eq1_gives_hyperparameters_for_the_blocks_of_the_result():
         variance, lengthscale, noise = np.exp(net.theta[name])
         kernel = ConstantKernel(variance) * Matern(lengthscale, nu=2.5) + WhiteKernel(noise)
         total -= GaussianProcessRegressor(kernel, optimizer=None).fit(inputs, target.z).log_marginal_likelihood_value_
-    data = module._prepare(joint, joint.tasks, seed=0)
+    data = prepared(joint)
     x, z, w = (a[data.valid] for a in data.rows)
     square = (net.predictions((x + 1.0) / 2) - z) ** 2
     mse = np.mean([np.average(square[:, k], weights=w[:, k]) for k in range(2)])
-    assert net.info["validation_loss"] == pytest.approx(mse + total / 12, rel=1e-4, abs=1e-4)
-    assert same(net, pretrain(joint))
+    (info,) = net.info["members"]
+    assert info["validation_loss"] == pytest.approx(mse + total / 12, rel=1e-4, abs=1e-4)
+    assert same(net, pretrain(joint, alone))
     assert not jax.config.jax_enable_x64
 
     # Constant values and repeated rows: still finite. (Same sizes as above, so nothing is compiled again.)
     odd = Task("odd", np.repeat(target.u[:3], 4, axis=0), np.full(12, 2.0))
-    net = pretrain(history(*TWO.tasks, target=odd), replace(PRESETS["default"], max_steps=200))
+    net = pretrain(history(*TWO.tasks, target=odd), replace(alone, max_steps=200))
     assert np.isfinite([*net.theta["warm"], *net.theta["cold"]]).all()
 
 
@@ -196,47 +227,139 @@ def test_every_task_keeps_a_row_to_train_on():
     w = np.zeros((40, 11), np.float32)
     w[:, 0] = 1
     w[range(10), range(1, 11)] = 1  # ten tasks of one row each
-    train, valid = module._split(w, np.random.default_rng(0))
+    train, valid = training.split(w, np.random.default_rng(0))
     assert w[train].any(axis=0).all()
     assert sorted([*train, *valid]) == list(range(40))
 
 
 def test_too_few_rows_are_not_split():
-    train, valid = module._split(np.ones((9, 1), np.float32), np.random.default_rng(0))
+    train, valid = training.split(np.ones((9, 1), np.float32), np.random.default_rng(0))
     assert (len(train), len(valid)) == (9, 0)
 
 
 def test_stream_visits_each_row_equally_often():
-    stream = module._stream(np.random.default_rng(0), 7, 10)
+    stream = training.stream(np.random.default_rng(0), 7, 10)
     seen = np.concatenate([next(stream) for _ in range(7)])
     assert np.bincount(seen).tolist() == [10] * 7
 
 
 def test_a_loss_that_is_not_finite_restarts_at_a_lower_rate(monkeypatch):
     rates = []
-    real = module._train
+    real = module._attempt
 
     def fails_at_first(data, options, rate, seed, report):
         rates.append(rate)
         return None if len(rates) < 3 else real(data, options, rate, seed, report)
 
-    monkeypatch.setattr(module, "_train", fails_at_first)
-    assert pretrain(TWO, QUICK).info["learning_rate"] == pytest.approx(1e-4)
-    assert rates == pytest.approx([1e-2, 1e-3, 1e-4])
-    monkeypatch.setattr(module, "_train", lambda *_: None)
+    monkeypatch.setattr(module, "_attempt", fails_at_first)
+    infos = pretrain(TWO, replace(QUICK, members=2)).info["members"]
+    assert [info["learning_rate"] for info in infos] == pytest.approx([1e-4, 1e-2])  # the second member had no trouble
+    assert rates == pytest.approx([1e-2, 1e-3, 1e-4, 1e-2])
+    monkeypatch.setattr(module, "_attempt", lambda *_: None)
     with pytest.raises(ValueError, match=r"diverged.*lower learning_rate"):
         pretrain(TWO, QUICK)
 
 
 def test_a_diverging_run_is_noticed():
-    data = module._prepare(TWO, TWO.tasks, seed=0)
-    assert module._train(data, QUICK, math.inf, 0, lambda step, loss: None) is None
+    assert module._attempt(prepared(TWO), QUICK, math.inf, (0, 0), silent) is None
+
+
+def test_an_ensemble_is_its_members_side_by_side(members):
+    options = replace(QUICK, members=3, max_steps=150)
+    net = pretrain(TWO, options, seed=3)
+    trained = [module._train(prepared(TWO, 3, i), options, 3, i, silent) for i in range(3)]
+    alone = [module._layers(m.phi.astype(float), module._sizes(m.data, options)) for m in trained]
+    for ours, again in zip(net.layers, side_by_side(alone), strict=True):
+        np.testing.assert_array_equal(ours[0], again[0])
+        np.testing.assert_array_equal(ours[1], again[1])
+    assert net.info["members"] == [m.info for m in trained]
+    t = SPACE.transform(SPACE.sample(np.random.default_rng(9), 50))
+    each = np.array([predict(layers, t) for layers in members])
+    np.testing.assert_allclose(net.predictions(t), each.mean(axis=0), rtol=0, atol=1e-14)
+    assert all(np.abs(each[i] - each[j]).max() > 0.05 for i, j in [(0, 1), (0, 2), (1, 2)])
+    assert set(trained[0].data.valid) != set(trained[1].data.valid)
+    assert net.blocks(t)["h"].shape == (50, 3 * options.n_z)
+    assert net.blocks(t)["g"].shape == (50, 2)
+
+
+def test_the_first_member_is_the_net_that_is_trained_alone():
+    one = pretrain(TWO, ALONE, seed=3)
+    assert len(one.info["members"]) == 1
+    assert one.n_z == ALONE.n_z
+    three = pretrain(TWO, replace(QUICK, members=3, max_steps=150), seed=3)
+    np.testing.assert_array_equal(three.layers[0][0][:, : QUICK.n_u], one.layers[0][0])
+    np.testing.assert_array_equal(three.h_mean[: QUICK.n_z], one.h_mean)
+    assert three.info["members"][0] == one.info["members"][0]
+
+
+def test_averaging_takes_the_members_disagreement_off_their_error(members):
+    noisy = task("noisy", lambda u: first(u) + np.random.default_rng(2).normal(scale=0.5, size=len(u)), 300, seed=1)
+    net = pretrain(history(noisy), replace(PRESETS["default"], max_steps=2_000))
+    u = SPACE.sample(np.random.default_rng(9), 400)
+    t, z = SPACE.transform(u), net.warps[0](first(u))
+    each = np.array([predict(layers, t)[:, 0] for layers in members])
+    errors = ((each - z) ** 2).mean(axis=1)
+    error = float(np.mean((net.predictions(t)[:, 0] - z) ** 2))
+    assert error == pytest.approx(errors.mean() - each.var(axis=0).mean(), rel=1e-9)  # an identity
+    assert len(errors) == 4
+    assert error < errors.mean()
+
+
+def test_validation_r2_is_the_average_over_members_each_on_its_own_held_out_rows(members):
+    net = pretrain(TWO, replace(QUICK, members=2, max_steps=100))
+    for k, name in enumerate(net.tasks):
+        expected = []
+        for i, layers in enumerate(members):
+            data = prepared(TWO, member=i)
+            x, z, w = (a[data.valid] for a in data.rows)
+            seen = w[:, k] > 0
+            expected.append(r2_score(z[seen, k], predict(layers, (x[seen] + 1.0) / 2)[:, k]))
+        assert net.info["validation_r2"][name] == pytest.approx(np.mean(expected), rel=1e-6)
+
+
+def test_eq1_of_several_members_gives_one_theta():
+    net = pretrain(history(*TWO.tasks, target=task("target", first, 12, seed=5)), QUICK)
+    assert set(net.theta) == {"warm", "cold"}
+    assert all(theta.shape == (3,) and np.isfinite(theta).all() for theta in net.theta.values())
+
+
+def test_the_common_theta_of_equal_members_means_the_same_kernel():
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(2, 3))
+    common = module._common_theta([module._Trained(prepared(TWO), np.zeros(1, "f"), theta, {})] * 4)
+    h = rng.random((6, 3))
+    (variance, lengthscale, noise), joint = np.exp(theta[0]), np.exp(common["warm"])
+    kernel = variance * Matern(lengthscale, nu=2.5)(h)
+    np.testing.assert_allclose(joint[0] * Matern(joint[1], nu=2.5)(np.hstack([h] * 4)), kernel, rtol=1e-12)
+    assert joint[2] == pytest.approx(noise)
+    np.testing.assert_allclose(common["cold"], theta[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_max_steps_is_shared_by_the_members(count):
+    options = replace(PRESETS["default"], members=count, max_steps=200)
+    steps = [info["steps"] for info in pretrain(TWO, options).info["members"]]
+    assert steps == [200 // count] * count
+    assert training.steps_per_member(replace(options, max_steps=40_000), 10**6) == 40_000 // count
 
 
 def test_progress_is_silent_without_a_terminal(capsys):
-    pretrain(TWO, QUICK, progress=True)
+    pretrain(TWO, ALONE, progress=True)
     captured = capsys.readouterr()
     assert captured.out + captured.err == ""
+
+
+def test_progress_shows_a_loss_once_there_is_one(capsys, monkeypatch):
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "120"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    with training.progress_bar(True, n_steps=100, epochs_per_step=0.1) as report:
+        before = capsys.readouterr().err
+        report(50, 20, 0.25)
+    after = capsys.readouterr().err
+    assert "epoch 0  validation loss -" in before
+    assert "epoch 2  validation loss 0.2500" in after
+    assert "nan" not in before + after
 
 
 def test_presets_are_the_papers_table():
@@ -244,13 +367,22 @@ def test_presets_are_the_papers_table():
     assert (hpo.n_u, hpo.n_z, hpo.n_l, hpo.learning_rate, hpo.batch_size, hpo.dropout) == (32, 4, 3, 5e-5, 128, 0)
     assert (circuit.n_u, circuit.n_z, circuit.n_l, circuit.learning_rate) == (200, 32, 3, 3e-4)
     assert (circuit.batch_size, circuit.dropout) == (64, 0.5)
+    assert hpo.members == circuit.members == 1
     with pytest.raises(ValueError, match=r"expected Pretraining.* or one of"):
         pretrain(TWO, "hpoo")
 
 
 @pytest.mark.parametrize(
     "bad",
-    [{"n_l": 0}, {"n_u": 2.5}, {"dropout": 1.0}, {"learning_rate": 0.0}, {"schedule": "step"}, {"weight_decay": -1.0}],
+    [
+        {"n_l": 0},
+        {"members": 0},
+        {"n_u": 2.5},
+        {"dropout": 1.0},
+        {"learning_rate": 0.0},
+        {"schedule": "step"},
+        {"weight_decay": -1.0},
+    ],
 )
 def test_wrong_options_are_named(bad):
     with pytest.raises(ValueError, match=f"{next(iter(bad))} is .*expected"):

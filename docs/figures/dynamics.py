@@ -42,7 +42,7 @@ OLD_ROWS = 1000
 THRESHOLD = 0.3  # l_alpha; wider than the paper's 0.1, so that the gate can be seen
 ROUND, BUDGET = 7, 50  # six trials are finished
 # A wiggly line is hard for a small tanh net: some starts get stuck. The old runs alone tell which ones did not.
-NET = Pretraining(n_u=64, n_z=2, learning_rate=3e-3, weight_decay=0.0, max_epochs=500, patience=500)
+NET = Pretraining(members=1, n_u=64, n_z=2, learning_rate=3e-3, weight_decay=0.0, max_epochs=500, patience=500)
 STARTS = 4
 
 TARGET, AUXILIARY, WARM, COLD, GATE = "#000000", "#7F7F7F", "#D55E00", "#0072B2", "#009E73"  # Okabe and Ito's
@@ -90,7 +90,7 @@ def learn(seed: int) -> FeatureNet:
     u = np.random.default_rng(seed).random((OLD_ROWS, 1))
     history = History(SPACE, (Task("auxiliary", u, auxiliary(u[:, 0])),), direction="maximize")
     nets = [pretrain(history, NET, seed=STARTS * seed + i) for i in range(STARTS)]
-    return min(nets, key=lambda net: float(net.info["validation_loss"]))
+    return min(nets, key=lambda net: float(net.info["members"][0]["validation_loss"]))
 
 
 def next_round(net: FeatureNet, observed: Array) -> Dynamics:  # observed (n, 1)

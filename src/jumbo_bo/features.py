@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import block_diag
 
 from jumbo_bo.space import Space
 from jumbo_bo.warp import Warp
@@ -61,7 +62,7 @@ class FeatureNet:
     @classmethod
     def standardised(cls, layers: Layers, reference: Array, **rest: Any) -> FeatureNet:
         """The net whose blocks have zero mean and unit variance over these rows T(u), (r, D)."""
-        h = _latent(layers, reference)
+        h = latent(layers, reference)
         g = h @ layers[-1][0] + layers[-1][1]
         basis = _components(g)
         (h_mean, h_sd), (g_mean, g_sd) = _standardisation(h), _standardisation(g @ basis)
@@ -79,7 +80,7 @@ class FeatureNet:
         """The raw latent features, each in (-1, 1)."""
         out = np.empty((len(t), self.n_z))
         for rows in _chunks(len(t)):
-            out[rows] = _latent(self.layers, t[rows])
+            out[rows] = latent(self.layers, t[rows])
         return out
 
     def predictions(self, t: Array) -> Array:  # (m, D) -> (m, K)
@@ -156,7 +157,19 @@ def _components(g: Array) -> Array:  # (m, K) -> (K, min(K, 8))
     return np.asarray(basis * np.where(basis.sum(axis=0) < 0, -1.0, 1.0))
 
 
-def _latent(layers: Layers, t: Array) -> Array:  # (m, D) -> (m, n_z)
+def side_by_side(members: Sequence[Layers]) -> Layers:
+    """One net that is several: their features one after the other, their predictions averaged."""
+    if len(members) == 1:
+        return members[0]
+    first, *between, last = zip(*members, strict=True)
+    return (
+        (np.hstack([w for w, _ in first]), np.concatenate([b for _, b in first])),
+        *((block_diag(*[w for w, _ in layer]), np.concatenate([b for _, b in layer])) for layer in between),
+        (np.vstack([w for w, _ in last]) / len(members), np.mean([b for _, b in last], axis=0)),
+    )
+
+
+def latent(layers: Layers, t: Array) -> Array:  # (m, D) -> (m, n_z)
     x = 2.0 * np.asarray(t, dtype=float) - 1.0
     for weight, bias in layers[:-1]:
         x = np.tanh(x @ weight + bias)

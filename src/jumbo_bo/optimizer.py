@@ -141,18 +141,21 @@ class Optimizer:
 
     @cached_property
     def net(self) -> FeatureNet | None:
-        """The net of the old runs; pretrained at its first use, None when there is nothing to learn from."""
+        """The net of the old runs, pretrained at its first use. None when there is nothing to learn from, or when the
+        method does not look at old runs."""
+        if self.history is None or self.recipe.preset is None:
+            return None
         if isinstance(self.history, FeatureNet):
             return self.history
-        if self.history is None or not self.history.tasks:
+        if not self.history.tasks:
             return None
         from jumbo_bo.pretrain import pretrain  # imports jax
 
-        return pretrain(self.history, seed=self.seed, progress=sys.stderr.isatty())
+        return pretrain(self.history, self.recipe.preset, self.seed, progress=sys.stderr.isatty())
 
     @cached_property
     def _domain(self) -> Domain:
-        net = self.net if self.recipe.needs_net else None
+        net = self.net
 
         def featurise(u: Array) -> gps.Blocks:
             x = self.space.transform(u)
@@ -167,7 +170,7 @@ class Optimizer:
         return View(
             space=self.space,
             domain=self._domain,
-            net=self.net if self.recipe.needs_net else None,
+            net=self.net,
             u=self._inputs(n_finished),
             z=self._standardised(n_finished)[0],
             pending=np.array(pending).reshape(len(pending), self.space.d),

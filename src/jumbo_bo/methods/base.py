@@ -93,7 +93,7 @@ class Choice:
 
 class Recipe(Protocol):
     @property
-    def needs_net(self) -> bool: ...  # the old runs are learned only when asked for
+    def preset(self) -> str | None: ...  # how the old runs are learned (pretrain.PRESETS); None: not at all
     @property
     def old_scale(self) -> bool: ...  # z is scaled with the help of the old tasks, not by the new values alone
     def __call__(self, view: View) -> Choice: ...

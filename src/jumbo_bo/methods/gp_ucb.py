@@ -14,7 +14,7 @@ class GPUCB:
     schedule: Schedule = "paper"
     initial: int = 3
     paper_fit: bool = False  # isotropic, 100 Adam steps
-    needs_net: bool = False
+    preset: str | None = None
     old_scale: bool = False
 
     def __call__(self, view: View) -> Choice:

@@ -26,7 +26,7 @@ class Jumbo:
     schedule: Schedule = "paper"
     initial: int = 3
     paper_fit: bool = False  # isotropic, 100 Adam steps
-    needs_net: bool = True
+    preset: str | None = "hpo"  # of pretraining: the paper's
     old_scale: bool = False
 
     def __call__(self, view: View) -> Choice:
@@ -63,7 +63,7 @@ class OfflineDKL:
     schedule: Schedule = "paper"
     initial: int = 3
     paper_fit: bool = False
-    needs_net: bool = True
+    preset: str | None = "hpo"  # of pretraining: the paper's
     old_scale: bool = False
 
     def __call__(self, view: View) -> Choice:

@@ -9,7 +9,7 @@ from jumbo_bo.methods.base import Choice, View
 
 @dataclass(frozen=True)
 class Random:
-    needs_net: bool = False
+    preset: str | None = None
     old_scale: bool = False
 
     def __call__(self, view: View) -> Choice:
