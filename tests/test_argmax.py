@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
+from jumbo_bo import gp as gps
+from jumbo_bo.acquisition import ucb
 from jumbo_bo.argmax import Cube, Finite, SpaceExhausted, domain_of, encode_candidates
 from jumbo_bo.space import Space
 
@@ -38,6 +40,23 @@ def test_finite_argmax_is_the_best_of_all_and_skips_taken_points(rng):
         taken = np.vstack([taken, best.u])
     with pytest.raises(SpaceExhausted, match="all 21 configurations"):
         domain.argmax(lambda blocks: scores, rng, taken, taken)
+
+
+@pytest.mark.parametrize("noise", [1e-1, 1e-6])
+def test_single_precision_screening_finds_the_same_point_as_double_precision(noise):
+    """Also where the kernel matrix is nearly singular and single precision loses most digits."""
+    table = Space({f"x{i}": IntDistribution(0, 9) for i in range(4)})
+    domain = domain_of(table, featurise(table))
+    rng = np.random.default_rng(1)
+    seen = table.sample(rng, 40)
+    x = featurise(table)(seen)
+    model = gps.build(
+        gps.Kernel((gps.ard("x", 4),)), np.log([2.0, 2.0, 1.0, 2.0, 1.0, noise]), x, np.sin(6 * x["x"]).sum(axis=1)
+    )
+    for beta in (0.1, 2.0, 30.0):
+        screened = domain.argmax(ucb(model, beta), np.random.default_rng(0), seen, seen)
+        full = domain.argmax(ucb(model, beta), np.random.default_rng(0), seen, seen, smooth=False)
+        assert screened.index == full.index
 
 
 def test_ties_are_broken_at_random_not_by_position(rng):

@@ -1,4 +1,4 @@
-"""Where to search, and the search: exact on finite sets, CMA-ES elsewhere.
+"""Where to search, and the search: exact on finite sets, evolution elsewhere (CMA-ES when the score has jumps).
 
 Notation
     u       (m, d) points of the unit cube
@@ -69,8 +69,9 @@ class Finite:
     def rows_of(self, u: Array) -> npt.NDArray[np.intp]:  # (k, d) -> rows that equal one of them
         order, shadow = self._shadows
         here = u @ _mixing(self.u.shape[1])
-        low, high = np.searchsorted(shadow, here - 1e-9), np.searchsorted(shadow, here + 1e-9)
-        return np.unique(np.concatenate([order[i:j] for i, j in zip(low, high, strict=True)] or [_NO_ROWS]))
+        ends = zip(np.searchsorted(shadow, here - 1e-8), np.searchsorted(shadow, here + 1e-8), u, strict=True)
+        found = [order[i:j][np.abs(self.u[order[i:j]] - row).max(axis=1) < 1e-9] for i, j, row in ends if i < j]
+        return np.unique(np.concatenate(found or [_NO_ROWS]))
 
     def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
         return float(np.max(score(self.blocks)))
