@@ -74,11 +74,12 @@ class View:
         (term,) = kernel.terms
         return np.concatenate([theta[:1], np.full(term.n_groups, theta[1]), theta[2:]])
 
-    def beta(self, schedule: Schedule, start: float) -> float:
+    def beta(self, schedule: Schedule, start: float, rate: float = 1.0) -> float:
         if schedule == "theory":
             n = len(self.domain.u) if isinstance(self.domain, Finite) else None
             return (theory_beta(n) if n else theory_beta_continuous(self.space.d))(self.t, self.horizon)
-        return {"paper": paper_beta, "anytime": anytime_beta}[schedule](start)(self.t, self.horizon)
+        beta = anytime_beta(start) if schedule == "anytime" else paper_beta(start, rate)
+        return beta(self.t, self.horizon)
 
 
 @dataclass(frozen=True)

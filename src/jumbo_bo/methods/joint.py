@@ -29,6 +29,7 @@ GAIN = 0.01  # of the standardised objective
 @dataclass(frozen=True)
 class JumboJoint:
     beta0: float = 2.0
+    rate: float = 3.0  # beta falls to exp(-rate) of its start over the budget; a stall turns it up again
     schedule: Schedule = "paper"
     initial: int = 3  # space-filling points when there are no old runs
     latent: bool = False  # a fourth term on the latent features: slower, and on FCNet no better
@@ -39,7 +40,7 @@ class JumboJoint:
         if view.net is None and (first := space_filling(view, self.initial)):
             return first
         gp = view.model("joint", joint_kernel(view, self.latent))
-        bound, beta = bounds(gp), view.beta(self.schedule, self.beta0)
+        bound, beta = bounds(gp), view.beta(self.schedule, self.beta0, self.rate)
         best = view.domain.argmax(bound(beta), view.rng, view.hints, view.taken)
         for _ in range(PUSHES):
             if not _stalled(view, gp, best):
