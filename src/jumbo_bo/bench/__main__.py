@@ -57,7 +57,7 @@ def report(
     problems: Problems = "",
     out: Out = Path("benchmarks/results"),
 ) -> None:
-    """Write report.md and regret.png from the finished runs."""
+    """Write report.md, regret.png and runs.parquet from the finished runs."""
     names = _problems(suite, problems)
     try:
         text = stats.report(out, suite, trials, split_methods(methods) if methods else [], names)

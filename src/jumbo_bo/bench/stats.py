@@ -29,7 +29,7 @@ Curves = Mapping[tuple[str, str], Mapping[int, Array]]  # (problem, method) -> s
 
 
 def report(out: Path, suite: str, trials: int | None, methods: Sequence[str], problems: Sequence[str]) -> str:
-    """Writes `<out>/<suite>/report.md` and `regret.png`; returns the Markdown."""
+    """Writes `<out>/<suite>/report.md`, `regret.png` and `runs.parquet` (every trial); returns the Markdown."""
     frame, heads = read_runs(out, suite, trials)
     heads = [head for head in heads if head["problem"] in problems and head["method"] in (methods or [head["method"]])]
     curves = {
@@ -47,6 +47,8 @@ def report(out: Path, suite: str, trials: int | None, methods: Sequence[str], pr
         [f"# {suite}", "", table(curves, order, units, floors), "", "![regret](regret.png)", "", *provenance(heads), ""]
     )
     (out / suite / "report.md").write_text(text)
+    shown = pl.DataFrame({"problem": p, "method": m} for p, m in curves)
+    frame.join(shown, on=["problem", "method"], how="semi").write_parquet(out / suite / "runs.parquet")
     return text
 
 
