@@ -23,10 +23,10 @@ from jumbo_bo.space import GRID_LIMIT, Params, Space
 Array = npt.NDArray[np.float64]
 Featurise = Callable[[Array], Blocks]  # u (m, d) -> blocks
 
-SCREEN = 1024  # Sobol' points scored before a search starts
+SCREEN = 512  # Sobol' points scored before a search starts
 STARTS = 3
 ITERATIONS = 60  # of CMA-ES
-GENERATIONS, OFFSPRING, PARENTS = 20, 32, 8  # of the evolution, per start
+GENERATIONS, OFFSPRING, PARENTS = 12, 48, 12  # of the evolution, per start
 SAMPLE = 512  # rows on which the error of single precision is measured
 CHUNK = 65_536  # points featurised at once
 _NO_ROWS = np.zeros(0, dtype=np.intp)

@@ -52,16 +52,14 @@ def _by_source(gp: GP, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> old 
     return prior_mean(gp.kernel, blocks) + by_term[from_old].sum(axis=0), by_term[~from_old].sum(axis=0)
 
 
-def predict(choice: Choice, blocks: Blocks, warp: Warp, sign: float) -> Prediction:
-    p = parts(choice, blocks)
+def predict(p: Parts | None, warp: Warp, sign: float) -> Prediction:
     if p is None:
         return Prediction(math.nan, math.nan)
     low, middle, high = sign * warp.inverse(np.array([p.mean - p.sd, p.mean, p.mean + p.sd]))
     return Prediction(float(middle), float(abs(high - low) / 2))
 
 
-def why(choice: Choice, view: View, blocks: Blocks, predicted: Prediction) -> str:
-    p = parts(choice, blocks)
+def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction) -> str:
     if p is None:
         return f"{choice.note}."
     sentence = [_voices(p, choice, view)]

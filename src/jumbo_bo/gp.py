@@ -198,7 +198,7 @@ def hallucinate(gp: GP, pending: Blocks) -> GP:
     return build(gp.kernel, gp.theta, blocks, y)
 
 
-def fit(kernel: Kernel, blocks: Blocks, y: Array, starts: Sequence[Array] = ()) -> GP:
+def fit(kernel: Kernel, blocks: Blocks, y: Array, starts: Sequence[Array] = (), iterations: int = 100) -> GP:
     """Maximum a posteriori hyperparameters by L-BFGS from each of `starts` (default: the priors' medians)."""
     median, sd = kernel.priors
     if len(y) == 0:
@@ -220,7 +220,7 @@ def fit(kernel: Kernel, blocks: Blocks, y: Array, starts: Sequence[Array] = ()) 
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
-            options={"maxiter": 100, "gtol": 1e-2, "ftol": 1e-7},
+            options={"maxiter": iterations, "gtol": 1e-2, "ftol": 1e-7},
         )
         if best is None or result.fun < best.fun:
             best = result

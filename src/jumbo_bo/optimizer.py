@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController
 
 from jumbo_bo import gp as gps
 from jumbo_bo.argmax import Domain, domain_of, encode_candidates
-from jumbo_bo.explain import Prediction, predict, why
+from jumbo_bo.explain import Prediction, parts, predict, why
 from jumbo_bo.features import FeatureNet
 from jumbo_bo.history import History
 from jumbo_bo.methods import METHODS, Choice, Recipe, View
@@ -30,6 +30,7 @@ Array = npt.NDArray[np.float64]
 Direction = Literal["minimize", "maximize"]
 
 RESTART = 10  # every so many trials the hyperparameters are searched from scratch, in between from the last optimum
+FOLLOW_UP = 10  # iterations in between: one trial moves the optimum little
 OLD_TARGET_LIMIT = 300  # rows of D^f the exact GPs are conditioned on
 FAILED = math.nan
 
@@ -185,10 +186,9 @@ class Optimizer:
         listed = self.candidates is not None and best.index is not None
         params = dict(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
         _, warp = self._standardised(len(self._trials))
-        blocks = self._domain.featurise(best.u[None])
-        prediction = predict(choice, blocks, warp, self._sign)
-        number = len(self.suggestions)
-        return Suggestion(number, params, prediction, why(choice, view, blocks, prediction))
+        reasons = parts(choice, self._domain.featurise(best.u[None]))
+        prediction = predict(reasons, warp, self._sign)
+        return Suggestion(len(self.suggestions), params, prediction, why(reasons, choice, view, prediction))
 
     def _finish(self, suggestion: Suggestion | Mapping[str, Any], y: float) -> None:
         if isinstance(suggestion, Suggestion):
@@ -248,7 +248,8 @@ class Optimizer:
             else:
                 starts = [self._fit_theta(name, kernel, n - 1, start)]
             blocks = self._domain.featurise(self._inputs(n))
-            self._theta[name, n] = gps.fit(kernel, blocks, self._standardised(n)[0], starts).theta
+            iterations = 100 if (n - self._n_old) % RESTART == 0 else FOLLOW_UP
+            self._theta[name, n] = gps.fit(kernel, blocks, self._standardised(n)[0], starts, iterations).theta
         return self._theta[name, n]
 
 

@@ -272,6 +272,7 @@ def _finish(
     first = trained[0].data
     net = FeatureNet.standardised(
         side_by_side(members),
+        members=len(members),
         reference=training.to_t(first.rows.x[training.reference_rows(first.train)]),
         tasks=tuple(t.name for t in tasks),
         warps=tuple(t.warp for t in tasks),
