@@ -6,7 +6,6 @@ Upper confidence bounds of GPs on 50 random trials of a rippled bowl, one thread
 how much less of the score the evolution reached than CMA-ES; negative means that it found the better point.
 """
 
-# ruff: noqa: E402 - thread counts are read when numpy is imported
 from __future__ import annotations
 
 import os
