@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from jumbo_bo.warp import Warp
 SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1), "c": CategoricalDistribution(["x", "y"])})
 
 REFERENCE = np.random.default_rng(7).random((50, 4))
+SINGLE = 1e-4  # blocks are computed in single precision, then divided by standard deviations of about 0.01
 
 
 def make_layers(n_tasks=2, seed=0, n_l=2):
@@ -55,13 +57,17 @@ def test_forward_pass_is_the_papers_architecture():
 @pytest.mark.parametrize("n_tasks", [1, 3])
 def test_side_by_side_features_are_joined_and_predictions_averaged(count, n_l, n_tasks):
     members = [make_layers(n_tasks, seed, n_l) for seed in range(count)]
-    net = make_net(n_tasks, layers=side_by_side(members))
+    net = replace(make_net(n_tasks, layers=side_by_side(members)), members=count)
     t = np.random.default_rng(1).random((7, 4))
     h = [latent(layers, t) for layers in members]
     each = np.array([own @ layers[-1][0] + layers[-1][1] for own, layers in zip(h, members, strict=True)])
     np.testing.assert_allclose(net.features(t), np.hstack(h), rtol=0, atol=1e-14)
     np.testing.assert_allclose(net.predictions(t), each.mean(axis=0), rtol=0, atol=1e-14)
-    np.testing.assert_allclose(net.blocks(t)["m"][:, 0], each.mean(axis=(0, 2)), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(net.blocks(t)["m"][:, 0], each.mean(axis=(0, 2)), rtol=0, atol=SINGLE)
+    # The blocks take a quicker path, member by member.
+    exact_h, exact_g = (net.features(t) - net.h_mean) / net.h_sd, (net.predictions(t) - net.g_mean) / net.g_sd
+    np.testing.assert_allclose(net.blocks(t)["h"], exact_h, rtol=0, atol=SINGLE)
+    np.testing.assert_allclose(net.blocks(t)["g"], exact_g, rtol=0, atol=SINGLE)
     assert net.n_z == count * 3
     assert len(net.layers) == n_l + 2
 
@@ -78,7 +84,7 @@ def test_chunks_do_not_change_the_result(monkeypatch):
     whole = net.blocks(t)
     monkeypatch.setattr(features, "CHUNK", 10)
     for name, block in net.blocks(t).items():
-        np.testing.assert_allclose(block, whole[name], rtol=1e-12)
+        np.testing.assert_allclose(block, whole[name], rtol=0, atol=SINGLE)
     assert net.features(t[:0]).shape == (0, 3)
 
 
@@ -86,9 +92,9 @@ def test_blocks_are_standardised_over_the_reference_rows():
     net = make_net()
     blocks = net.blocks(REFERENCE)
     for block in (blocks["h"], blocks["g"]):
-        np.testing.assert_allclose(block.mean(axis=0), 0, atol=1e-12)
+        np.testing.assert_allclose(block.mean(axis=0), 0, atol=SINGLE)
         np.testing.assert_allclose(block.std(axis=0), 1, atol=1e-4)
-    np.testing.assert_allclose(blocks["m"][:, 0], net.predictions(REFERENCE).mean(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(blocks["m"][:, 0], net.predictions(REFERENCE).mean(axis=1), rtol=0, atol=SINGLE)
 
 
 def test_constant_features_stay_small():
@@ -98,7 +104,7 @@ def test_constant_features_stay_small():
         space_fingerprint=net.space_fingerprint,
     )  # fmt: skip
     blocks = flat.blocks(np.random.default_rng(0).random((5, 4)))
-    assert max(np.abs(blocks["h"]).max(), np.abs(blocks["g"]).max()) < 1e-9
+    assert max(np.abs(blocks["h"]).max(), np.abs(blocks["g"]).max()) < 1e-3
 
 
 def test_many_tasks_become_eight_principal_components():
@@ -112,7 +118,7 @@ def test_many_tasks_become_eight_principal_components():
     # Three latent features: three components carry all there is.
     p = net.predictions(t)
     back = (g * net.g_sd + net.g_mean)[:, :3] @ net.g_basis[:, :3].T
-    np.testing.assert_allclose(back - back.mean(0), p - p.mean(0), atol=1e-9)
+    np.testing.assert_allclose(back - back.mean(0), p - p.mean(0), atol=SINGLE)
 
 
 def test_a_net_cannot_be_changed_or_built_wrong():
@@ -123,6 +129,8 @@ def test_a_net_cannot_be_changed_or_built_wrong():
         FeatureNet.standardised(
             net.layers, np.zeros((1, 4)), tasks=("a", "b", "c"), warps=net.warps, space_fingerprint=""
         )
+    with pytest.raises(ValueError, match="cannot hold 4 nets"):
+        replace(net, members=4)
     with pytest.raises(ValueError, match="1 warps for 2 tasks"):
         FeatureNet.standardised(
             net.layers, np.zeros((1, 4)), tasks=net.tasks, warps=net.warps[:1], space_fingerprint=""
@@ -130,14 +138,14 @@ def test_a_net_cannot_be_changed_or_built_wrong():
 
 
 def test_round_trip_is_bit_exact(tmp_path):
-    net, path = make_net(n_tasks=9), tmp_path / "net.safetensors"
+    net, path = make_net(n_tasks=9, members=3), tmp_path / "net.safetensors"
     net.save(path)
     back = FeatureNet.load(path, SPACE)
     before, after = features._tensors(net), features._tensors(back)
     assert before.keys() == after.keys()
     for name in before:
         assert before[name].tobytes() == after[name].tobytes()
-    assert (back.tasks, back.warps, back.info) == (net.tasks, net.warps, net.info)
+    assert (back.tasks, back.warps, back.info, back.members) == (net.tasks, net.warps, net.info, net.members)
     t = np.random.default_rng(0).random((9, 4))
     assert net.blocks(t)["g"].tobytes() == back.blocks(t)["g"].tobytes()
 
