@@ -92,11 +92,20 @@ class Space:
 
     def snap(self, u: Array) -> Array:  # (m, d) -> (m, d)
         """Moves every coordinate to the centre of its cell; continuous ones stay."""
-        return np.column_stack([axis.snap(u[:, i]) for i, axis in enumerate(self.axes)])
+        snapped = np.clip(u, 0.0, 1.0)  # all that continuous parameters need, at once
+        for i, axis in self._stepped:
+            snapped[:, i] = axis.snap(u[:, i])
+        return snapped
 
     def transform(self, u: Array) -> Array:  # (m, d) -> (m, D)
         """T(u) of the paper: snapped, ordinals scaled to [0, 1], nominals one-hot."""
+        if not self._stepped:
+            return self.snap(u)
         return np.hstack([axis.transform(u[:, i]) for i, axis in enumerate(self.axes)])
+
+    @cached_property
+    def _stepped(self) -> tuple[tuple[int, Axis], ...]:
+        return tuple((i, axis) for i, axis in enumerate(self.axes) if axis.levels is not None)
 
     def grid(self) -> Array:  # -> (N, d)
         """Every configuration of a finite space, last parameter fastest."""
