@@ -268,3 +268,12 @@ def test_the_papers_files(data_dir):
     assert {t.name: len(t.y) for t in h.tasks} == {"parkinsons_e3": 956, "protein_e3": 974}
     assert h.target is not None
     assert len(h.target.y) == 964
+
+
+def test_noise_for_a_missing_parameter_differs_between_files(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("x,value\n" + "".join(f"{i / 9},{i}\n" for i in range(10)))
+    space = Space({"x": FloatDistribution(0, 1), "new": FloatDistribution(0, 1)})
+    first, second = read_history(str(tmp_path / "*.csv"), space).tasks
+    assert (first.u[:, 0] == second.u[:, 0]).all()
+    assert not (first.u[:, 1] == second.u[:, 1]).any()

@@ -15,6 +15,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -90,7 +91,9 @@ def parse(
             u[:, i], how = axis.encode([fill[name]])[0], repr(fill[name])
         else:
             # Noise, so that the net learns to ignore the parameter; a constant would pull suggestions towards it.
-            u[:, i], how = axis.snap(np.random.default_rng([0, i]).random(rows.height)), "random values"
+            # Another for each source: late rows are often the better ones, and must not share their noise.
+            noise = np.random.default_rng([crc32(source.task.encode()), i]).random(rows.height)
+            u[:, i], how = axis.snap(noise), "random values"
         missing[name] = f"filled with {how}{closest(name, extra, ' (closest column: {!r})')}"
 
     ok = faults.code == 0
