@@ -211,3 +211,22 @@ def test_joint_learns_from_an_inverted_past(nets):
     optimizer = run("jumbo-joint", MIXED, nets[MIXED], 25, value=lambda p: -loss(p))
     worst = max(loss(MIXED.decode(u)) for u in MIXED.sample(np.random.default_rng(0), 2000))
     assert -optimizer.best.value > 0.9 * worst
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        Jumbo(gate="constant"),
+        Jumbo(gate="constrained", warm="g"),
+        Jumbo(paper_fit=True, schedule="theory"),
+        OfflineDKL(schedule="anytime"),
+        JumboJoint(latent=True, schedule="theory"),
+    ],
+    ids=["constant", "constrained", "paper fit", "anytime", "latent"],
+)
+def test_options_of_the_recipes_work(recipe, nets):
+    default = run(type(recipe)(), MIXED, nets[MIXED], 7)
+    optimizer = run(recipe, MIXED, nets[MIXED], 7)
+    assert optimizer.best is not None
+    # An option that changes nothing is not wired.
+    assert [s.params for s in optimizer.suggestions] != [s.params for s in default.suggestions]
