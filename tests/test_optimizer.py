@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 
+from jumbo_bo.explain import Prediction
 from jumbo_bo.history import History, Task
 from jumbo_bo.methods import GPUCB
-from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.optimizer import Optimizer, Suggestion
 from jumbo_bo.pretrain import Pretraining, pretrain
 from jumbo_bo.space import Space
 
@@ -99,6 +100,14 @@ def test_telling_twice_or_a_stranger_is_an_error():
     optimizer.ask()
     with pytest.raises(ValueError, match="not from this optimizer"):
         optimizer.fail(stranger)
+
+
+def test_a_copy_of_a_suggestion_is_as_good_as_the_original():
+    optimizer = Optimizer(SPACE, method="random")
+    suggestion = optimizer.ask()
+    copy = Suggestion(suggestion.number, dict(suggestion.params), Prediction(math.nan, math.nan), suggestion.why)
+    optimizer.tell(copy, 1.0)
+    assert optimizer.best.value == 1.0
 
 
 @pytest.mark.parametrize("bad", ["good", None, [1, 2]])

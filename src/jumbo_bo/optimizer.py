@@ -192,8 +192,10 @@ class Optimizer:
 
     def _finish(self, suggestion: Suggestion | Mapping[str, Any], y: float) -> None:
         if isinstance(suggestion, Suggestion):
-            if suggestion.number not in self._pending or self._pending[suggestion.number][0] != suggestion:
-                known = any(s is suggestion or s == suggestion for s in self.suggestions)
+            # By number and parameters: a copy that travelled between processes is as good as the original.
+            pending = self._pending.get(suggestion.number)
+            if pending is None or pending[0].params != suggestion.params:
+                known = any((s.number, s.params) == (suggestion.number, suggestion.params) for s in self.suggestions)
                 problem = "was already told or failed" if known else "is not from this optimizer"
                 raise ValueError(f"suggestion {suggestion.number} {problem}; to add a repeat, tell its .params")
             _, u = self._pending.pop(suggestion.number)
