@@ -14,7 +14,7 @@ STATEMENTS = ("import jumbo_bo", "from jumbo_bo import Optimizer, Space, History
 PROBE = """
 import json, sys, time
 start = time.process_time()
-exec(sys.argv[1])
+{statement}
 seconds = time.process_time() - start
 print(json.dumps([seconds, [name for name in ("jax", "torch") if name in sys.modules]]))
 """
@@ -23,7 +23,9 @@ print(json.dumps([seconds, [name for name in ("jax", "torch") if name in sys.mod
 def measure(statement: str, times: int = 7) -> tuple[float, list[str]]:
     seconds, heavy = [], []
     for _ in range(times):
-        done = subprocess.run([sys.executable, "-c", PROBE, statement], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", PROBE.replace("{statement}", statement)], capture_output=True, text=True, check=True
+        )
         second, heavy = json.loads(done.stdout)
         seconds.append(second)
     return statistics.median(seconds), heavy
