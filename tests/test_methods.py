@@ -166,7 +166,7 @@ def test_empty_gate_gives_exactly_the_points_of_offline_dkl(space, block, nets):
 
 def test_jumbo_stays_in_the_constrained_gate_and_reports_it(nets):
     optimizer = run(Jumbo(gate="constrained"), SMALL, nets[SMALL], 4)
-    view = optimizer._view()
+    view = optimizer.view()
     choice = optimizer.recipe(view)
     assert choice.inside_gate
     assert "inside the warm gate" in optimizer.ask().why
@@ -177,7 +177,7 @@ def test_reported_gate_state_equals_algorithm_1(nets):
     from jumbo_bo.methods.jumbo import warm_kernel
 
     optimizer = run(Jumbo(threshold=0.05), SMALL, nets[SMALL], 5)
-    view = optimizer._view()
+    view = optimizer.view()
     choice = optimizer.recipe(view)
     warm = ucb(view.model("warm-h", warm_kernel(view, "h")), choice.beta)
     scores = warm(view.domain.blocks)

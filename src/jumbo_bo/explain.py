@@ -1,37 +1,105 @@
-"""Why this point: what the old runs say, what the new trials say, and how much of it is exploration."""
+"""Why this point: what the old runs say, what the new trials say, and how much of it is exploration.
+
+Notation, all in standardised units (larger is better)
+    old, new    how much better than the average finished trial the old runs and the new trials say the point is
+    mean, sd    of the posterior at the point
+    trust       share of the posterior mean's variation over the space that comes from the old runs, 0 ... 1
+"""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.gp import GP, Blocks, mean_by_term, posterior, prior_mean
+from jumbo_bo.history import History
 from jumbo_bo.methods import Choice, View
+from jumbo_bo.space import Params, Space
 from jumbo_bo.warp import Warp
 
 Array = npt.NDArray[np.float64]
 
 OLD_BLOCKS = ("g", "h", "m")
+INTERVAL = 1.6449  # standard deviations: nine of ten values should fall between low and high
+WITNESSES = 5_000  # good old runs looked through for the nearest ones, of all tasks together
+NEAREST = 3
 
 
 class Prediction(NamedTuple):
     """In the user's units; NaN when no model was asked."""
 
     mean: float
-    sd: float
+    sd: float  # of the function at this point
+    low: float  # 90 % interval of the value a trial would show, observation noise included
+    high: float
+
+
+class OldRun(NamedTuple):
+    """A good old run near a suggestion."""
+
+    task: str
+    params: Params
+    value: float  # in the units of its task
+    distance: float  # average over the parameters, as a share of each one's range; another choice counts 1
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One sentence and the numbers behind it; NaN or None where the method has no such number."""
+
+    why: str
+    predicted: Prediction
+    old: float
+    new: float
+    trust: float | None
+    beta: float | None
+    inside_gate: bool | None
+    nearest: tuple[OldRun, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values (NaN becomes None), as kept in a storage."""
+        plain = asdict(self) | {"predicted": self.predicted._asdict(), "nearest": [r._asdict() for r in self.nearest]}
+        return dict(_without_nan(plain))
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Explanation:
+        numbers = {name: math.nan if plain[name] is None else float(plain[name]) for name in ("old", "new")}
+        predicted = {name: math.nan if v is None else float(v) for name, v in plain["predicted"].items()}
+        return cls(
+            why=plain["why"],
+            predicted=Prediction(**predicted),
+            trust=plain["trust"],
+            beta=plain["beta"],
+            inside_gate=plain["inside_gate"],
+            nearest=tuple(OldRun(**run) for run in plain["nearest"]),
+            **numbers,
+        )
 
 
 class Parts(NamedTuple):
-    """How much better than the average finished trial the point looks, in standardised units, and from where:
-    mean = average + old + new, with sd around it. Before the first trial, better than the average configuration."""
+    """mean = average of the finished trials + old + new. Before the first trial, the average is that of the space."""
 
     old: float
     new: float
     mean: float
     sd: float
+    noise: float  # variance of one observation
+
+
+@dataclass(frozen=True)
+class Witnesses:
+    """The good rows of every old task, few enough to look through at every suggestion."""
+
+    space: Space
+    u: Array  # (w, d)
+    t: Array  # (w, D)
+    task: tuple[str, ...]  # (w,)
+    value: Array  # (w,) in the units of the task
 
 
 def parts(choice: Choice, blocks: Blocks) -> Parts | None:  # blocks of the one chosen point
@@ -43,7 +111,7 @@ def parts(choice: Choice, blocks: Blocks) -> Parts | None:  # blocks of the one 
     if len(gp.y):
         old_before, new_before = _by_source(gp, gp.blocks)
         old, new = old - old_before.mean(), new - new_before.mean()
-    return Parts(float(old[0]), float(new[0]), float(mean[0]), float(sd[0]))
+    return Parts(float(old[0]), float(new[0]), float(mean[0]), float(sd[0]), gp.noise)
 
 
 def _by_source(gp: GP, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> old (m,), new (m,); old + new = mean
@@ -54,9 +122,52 @@ def _by_source(gp: GP, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> old 
 
 def predict(p: Parts | None, warp: Warp, sign: float) -> Prediction:
     if p is None:
-        return Prediction(math.nan, math.nan)
-    low, middle, high = sign * warp.inverse(np.array([p.mean - p.sd, p.mean, p.mean + p.sd]))
-    return Prediction(float(middle), float(abs(high - low) / 2))
+        return Prediction(math.nan, math.nan, math.nan, math.nan)
+    reach = INTERVAL * math.sqrt(p.sd**2 + p.noise)
+    z = [p.mean, p.mean - p.sd, p.mean + p.sd, p.mean - reach, p.mean + reach]
+    middle, below, above, *ends = sign * warp.inverse(np.array(z))
+    return Prediction(float(middle), float(abs(above - below) / 2), float(min(ends)), float(max(ends)))
+
+
+def trust(gp: GP | None, reference: Blocks) -> float | None:  # reference: blocks of points spread over the space
+    """None when the model does not split into old and new."""
+    if gp is None or gp.kernel.mean is None:
+        return None
+    old, new = _by_source(gp, reference)
+    total = float(old.var() + new.var())
+    return float(old.var()) / total if total > 0 else 0.0
+
+
+def witnesses(history: History) -> Witnesses:
+    """Of every task the best tenth, at most 200 rows and fewer when there are many tasks."""
+    most = max(1, min(200, WITNESSES // max(1, len(history.tasks))))
+    u, task, value = [np.zeros((0, history.space.d))], [], [np.zeros(0)]
+    for t in history.tasks[:WITNESSES]:
+        n = min(most, max(1, len(t.y) // 10), len(t.y))
+        best = np.argpartition(-t.y, n - 1)[:n] if n else np.zeros(0, dtype=int)
+        u.append(t.u[best])
+        task += [t.name] * n
+        value.append(history.sign(t.name) * t.y[best])
+    points = np.vstack(u)
+    return Witnesses(history.space, points, history.space.transform(points), tuple(task), np.concatenate(value))
+
+
+def nearest(known: Witnesses | None, u: Array, n: int = NEAREST) -> tuple[OldRun, ...]:  # (d,) ->
+    """The good old runs closest to a point, one per configuration and task."""
+    if known is None or len(known.u) == 0:
+        return ()
+    apart = np.abs(known.t - known.space.transform(u[None]))  # (w, D)
+    starts = np.flatnonzero(np.diff(known.space.groups, prepend=-1))
+    distance = np.maximum.reduceat(apart, starts, axis=1).mean(axis=1)
+    found: dict[tuple[str, bytes], OldRun] = {}
+    for i in np.argsort(distance, kind="stable"):
+        key = known.task[i], known.t[i].tobytes()
+        if key not in found:
+            params = known.space.decode(known.u[i])
+            found[key] = OldRun(known.task[i], params, float(known.value[i]), float(distance[i]))
+        if len(found) == n:
+            break
+    return tuple(found.values())
 
 
 def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction) -> str:
@@ -94,3 +205,11 @@ def _motive(p: Parts, choice: Choice, view: View) -> str:
     if choice.beta is None or len(view.z) == 0:
         return "first look"
     return "exploits" if p.mean >= view.z.max() else "explores"
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nan(v) for name, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

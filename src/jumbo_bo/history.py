@@ -136,6 +136,11 @@ class History:
             digest.update(t.y.tobytes())
         return digest.hexdigest()
 
+    def sign(self, task: str) -> float:
+        """+1 when the user's values of this task are maximised, -1 when they are minimised."""
+        direction = next((r.direction for r in self.reports if task in r.read), self.direction)
+        return -1.0 if direction == "minimize" else 1.0
+
     def wide(self) -> tuple[Array, Array, Array]:  # -> u (n, d), z (n, K), weight (n, K)
         """Sorted configurations, one column per task. weight: how many rows were averaged, 0 where not observed."""
         k_tasks, names = len(self.tasks), [f"u{i}" for i in range(self.space.d)]
@@ -164,9 +169,8 @@ class History:
 
     def _table_rows(self, read: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
         yield "task", "used / read", "values", "scale", "notes"
-        direction = {name: r.direction for r in self.reports for name in r.read}
         for t in self._all:
-            n, sign = len(t.y), -1.0 if direction.get(t.name, self.direction) == "minimize" else 1.0
+            n, sign = len(t.y), self.sign(t.name)
             low, high = sorted((sign * float(t.y.min()), sign * float(t.y.max()))) if n else (0.0, 0.0)
             remarks = ["target"] if t is self.target else ["constant: kept out of training"] * t.constant
             remarks += ["a single row"] * (n == 1) + [f"{t.repeats:,} repeated"] * (t.repeats > 0)

@@ -6,11 +6,13 @@ told the same trials suggests the same next one.
 
 from __future__ import annotations
 
+import copy
 import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,11 +20,12 @@ import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
 from jumbo_bo import gp as gps
-from jumbo_bo.argmax import Domain, domain_of, encode_candidates
-from jumbo_bo.explain import Prediction, parts, predict, why
+from jumbo_bo.argmax import Domain, domain_of, encode_candidates, sobol
+from jumbo_bo.explain import Explanation, Prediction, Witnesses, nearest, parts, predict, trust, why, witnesses
 from jumbo_bo.features import FeatureNet
 from jumbo_bo.history import History
 from jumbo_bo.methods import METHODS, Choice, Recipe, View
+from jumbo_bo.nets import learned
 from jumbo_bo.space import Params, Space
 from jumbo_bo.warp import Warp, fit_warp
 
@@ -39,8 +42,16 @@ FAILED = math.nan
 class Suggestion:
     number: int  # 0, 1, ... within the study
     params: Params
-    predicted: Prediction  # mean and sd in the user's units
-    why: str
+    explanation: Explanation
+
+    @property
+    def why(self) -> str:
+        return self.explanation.why
+
+    @property
+    def predicted(self) -> Prediction:
+        """In the user's units."""
+        return self.explanation.predicted
 
 
 class BestTrial(NamedTuple):
@@ -62,6 +73,7 @@ class Optimizer:
     n_trials    the budget, if known: exploration fades towards its end
     method      a name from METHODS, or a recipe such as Jumbo(threshold=0.05)
     candidates  configurations to choose from, instead of the whole space
+    cache       folder where pretrained nets are kept and shared between processes; None: learned here, not kept
     """
 
     def __init__(
@@ -73,6 +85,7 @@ class Optimizer:
         method: str | Recipe = "jumbo-joint",
         seed: int = 0,
         candidates: Sequence[Params] | None = None,
+        cache: str | Path | None = None,
     ) -> None:
         if direction not in ("minimize", "maximize"):
             raise ValueError(f"direction is {direction!r}, expected 'minimize' or 'maximize'")
@@ -94,18 +107,25 @@ class Optimizer:
         self.recipe: Recipe = METHODS[method] if isinstance(method, str) else method
         self.seed = seed
         self.candidates = [dict(c) for c in _rows(candidates)] if candidates is not None else None
+        self.cache = None if cache is None else Path(cache)
         self._sign = -1.0 if direction == "minimize" else 1.0
         self._listed = None if self.candidates is None else encode_candidates(space, self.candidates)
         self._trials = _old_target_trials(space, history, seed)
         self._n_old = len(self._trials)
-        self._pending: dict[int, tuple[Suggestion, Array]] = {}
+        self._pending: dict[int, tuple[Suggestion | None, Array]] = {}  # None: another process tries it
         self._theta: dict[tuple[str, int], Array] = {}
         self.suggestions: list[Suggestion] = []
 
-    def ask(self) -> Suggestion:
-        """The next configuration to try. It stays pending until told or failed."""
+    def ask(self, running: Sequence[Mapping[str, Any]] | None = None) -> Suggestion:
+        """The next configuration to try. It stays pending until told or failed.
+
+        `running` are the configurations being tried right now, where that is known better than from asks and tells,
+        as in a storage that several processes share.
+        """
+        if running is not None:
+            self._pending = {~i: (None, self.space.encode(params)) for i, params in enumerate(running)}
         with _one_thread():
-            view = self._view()
+            view = self.view()
             choice = self.recipe(view)
             suggestion = self._suggestion(choice, view)
         self.suggestions.append(suggestion)
@@ -132,6 +152,18 @@ class Optimizer:
         self._finish(suggestion, FAILED)
 
     @property
+    def told(self) -> list[tuple[Params, float]]:
+        """Every configuration told, in order, with its value in the user's units; NaN for a failed one."""
+        return [(t.params, self._sign * t.y) for t in self._trials[self._n_old :]]
+
+    def restarted(self) -> Optimizer:
+        """The same optimizer before it was told anything; what was learned from the old runs is shared, not redone."""
+        fresh = copy.copy(self)
+        fresh._trials, fresh._pending = self._trials[: self._n_old], {}
+        fresh._theta, fresh.suggestions = {}, []
+        return fresh
+
+    @property
     def best(self) -> BestTrial | None:
         """The best configuration told so far, None before the first value."""
         told = [t for t in self._trials[self._n_old :] if not math.isnan(t.y)]
@@ -150,9 +182,7 @@ class Optimizer:
             return self.history
         if not self.history.tasks:
             return None
-        from jumbo_bo.pretrain import pretrain  # imports jax
-
-        return pretrain(self.history, self.recipe.preset, self.seed, progress=sys.stderr.isatty())
+        return learned(self.history, self.recipe.preset, self.seed, self.cache, progress=sys.stderr.isatty())
 
     @cached_property
     def _domain(self) -> Domain:
@@ -165,7 +195,8 @@ class Optimizer:
 
         return domain_of(self.space, featurise, self._listed)
 
-    def _view(self) -> View:
+    def view(self) -> View:
+        """What the recipe sees for its next choice."""
         n_finished = len(self._trials)
         pending = [u for _, u in self._pending.values()]
         return View(
@@ -188,13 +219,33 @@ class Optimizer:
         _, warp = self._standardised(len(self._trials))
         reasons = parts(choice, self._domain.featurise(best.u[None]))
         prediction = predict(reasons, warp, self._sign)
-        return Suggestion(len(self.suggestions), params, prediction, why(reasons, choice, view, prediction))
+        explanation = Explanation(
+            why=why(reasons, choice, view, prediction),
+            predicted=prediction,
+            old=reasons.old if reasons else math.nan,
+            new=reasons.new if reasons else math.nan,
+            trust=trust(choice.gp, self._reference),
+            beta=choice.beta,
+            inside_gate=choice.inside_gate,
+            nearest=nearest(self._witnesses, best.u),
+        )
+        return Suggestion(len(self.suggestions), params, explanation)
+
+    @cached_property
+    def _reference(self) -> gps.Blocks:
+        """Points spread over the space, on which trust is measured."""
+        return self._domain.featurise(self.space.snap(sobol(self.space.d, 256, np.random.default_rng(0))))
+
+    @cached_property
+    def _witnesses(self) -> Witnesses | None:
+        listens = self.recipe.preset is not None and isinstance(self.history, History)
+        return witnesses(self.history) if listens else None  # type: ignore[arg-type]
 
     def _finish(self, suggestion: Suggestion | Mapping[str, Any], y: float) -> None:
         if isinstance(suggestion, Suggestion):
             # By number and parameters: a copy that travelled between processes is as good as the original.
             pending = self._pending.get(suggestion.number)
-            if pending is None or pending[0].params != suggestion.params:
+            if pending is None or pending[0] is None or pending[0].params != suggestion.params:
                 known = any((s.number, s.params) == (suggestion.number, suggestion.params) for s in self.suggestions)
                 problem = "was already told or failed" if known else "is not from this optimizer"
                 raise ValueError(f"suggestion {suggestion.number} {problem}; to add a repeat, tell its .params")

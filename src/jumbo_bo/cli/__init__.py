@@ -1,0 +1,56 @@
+"""The command `jumbo`: reads options, shows results. The work is done elsewhere and imported when it is needed.
+
+One file per group of commands; `view.py` is what they share.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jumbo_bo.cli import demo
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Bayesian optimization that learns from your old runs. First time here? Try `jumbo demo`.",
+    epilog="Examples:\n\n- `jumbo demo --target naval`\n\n- `jumbo bench run fcnet-dt --problems protein --seeds 5`",
+)
+
+
+def main() -> None:
+    app(prog_name="jumbo")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import jumbo_bo
+
+        typer.echo(f"jumbo-bo {jumbo_bo.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command(epilog="Example: `jumbo demo --target naval --trials 20`")(demo.demo)
+
+
+# --help is answered by the command that everything is forwarded to
+@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def bench(context: typer.Context) -> None:
+    """Run the paper's experiments on real data and make tables and figures of them.
+
+    Example: `jumbo bench run fcnet-dt --problems protein --seeds 5`
+    """
+    from jumbo_bo.bench.__main__ import app as experiments
+
+    experiments(args=context.args, prog_name="jumbo bench")

@@ -1,0 +1,95 @@
+"""Optuna storages by address, and their errors in words a person can act on.
+
+An address is a database URL ('sqlite:///study.db', 'postgresql+psycopg://user@host/db') or the path of a journal file
+('study.journal').
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import optuna
+from optuna.exceptions import StorageInternalError
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from jumbo_bo.errors import UserError
+
+JOURNALS = (".journal", ".log")
+PATIENCE = 60  # seconds a writer waits for another one to let go of an SQLite file
+
+
+@contextmanager
+def opened(address: str, create: bool = True) -> Iterator[BaseStorage]:
+    """The storage, closed at the end. Database errors, also later ones inside the block, become a UserError."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    url = checked(address)
+    file = sqlite_file(url) if url else Path(address)
+    if not create and file is not None and not file.exists():
+        raise UserError(f"{file} does not exist; check the storage {shown(address)!r}, or start with `jumbo run`")
+    storage: BaseStorage | None = None
+    try:
+        storage = _open(address, url)
+        yield storage
+    except (SQLAlchemyError, StorageInternalError, ImportError) as error:
+        raise _explained(address, error) from error
+    finally:
+        if isinstance(storage, RDBStorage):
+            storage.remove_session()
+            storage.engine.dispose()
+
+
+def checked(address: str) -> URL | None:
+    """The parsed URL, None for a journal file."""
+    if "://" not in address:
+        if address.endswith(JOURNALS):
+            return None
+        raise UserError(
+            f"{address!r} is not a storage; write sqlite:///{address}, or a path that ends in {' or '.join(JOURNALS)}"
+        )
+    try:
+        return make_url(address)
+    except ArgumentError:
+        raise UserError(f"{address!r} is not a database URL; an example is sqlite:///study.db") from None
+
+
+def sqlite_file(url: URL | None) -> Path | None:
+    if url is None or url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
+        return None
+    return Path(str(url.database))
+
+
+def shown(address: str) -> str:
+    """The address without its password."""
+    try:
+        return make_url(address).render_as_string(hide_password=True)
+    except ArgumentError:
+        return address
+
+
+def _open(address: str, url: URL | None) -> BaseStorage:
+    if url is None:
+        try:
+            return JournalStorage(JournalFileBackend(address))
+        except OSError as error:
+            raise _explained(address, error) from error
+    patient = {"connect_args": {"timeout": PATIENCE}} if url.get_backend_name() == "sqlite" else {}
+    try:
+        return RDBStorage(address, engine_kwargs=patient)
+    except RuntimeError as error:  # another schema, or one of another version of Optuna
+        raise _explained(address, error) from error
+
+
+def _explained(address: str, error: Exception) -> UserError:
+    cause = getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error
+    reason = (str(cause).strip() or type(cause).__name__).splitlines()[0]
+    if isinstance(error, ImportError):
+        return UserError(f"the storage {shown(address)} needs a driver ({reason}); for PostgreSQL: pip install psycopg")
+    return UserError(
+        f"cannot use the storage {shown(address)} ({reason}); check that it exists, that its folder can be written to "
+        "and that no other program holds it, then run the same command again: finished trials are kept"
+    )

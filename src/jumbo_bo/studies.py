@@ -1,0 +1,95 @@
+"""An Optuna study as the optimizer sees it: what is finished, what is running, what comes next.
+
+The study is the truth. The optimizer is a function of what it was told, so any process can be told the study's trials
+and suggest the next one; nothing else has to be kept, locked or sent around.
+
+Every suggestion is kept with its trial, as two user attributes: `why` is the sentence, `jumbo` the numbers behind it
+(`Explanation.to_json`) and the whole suggested configuration.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from optuna.trial import FrozenTrial, TrialState
+
+from jumbo_bo.explain import Explanation
+from jumbo_bo.optimizer import Optimizer, Suggestion
+from jumbo_bo.space import Params, Space
+
+WHY, NUMBERS = "why", "jumbo"
+DECIDING = timedelta(seconds=60)  # a running trial without parameters this old has lost its process
+MOST_DECIDING = 8
+
+
+def suggest(optimizer: Optimizer, trials: Sequence[FrozenTrial], number: int) -> tuple[Optimizer, Suggestion]:
+    """The optimizer after following the study, and its suggestion for trial `number`.
+
+    Another process may be deciding an earlier trial at this moment. What it will choose can be computed here as well,
+    so both do not choose the same.
+    """
+    optimizer = follow(optimizer, trials)
+    others = [t for t in trials if t.state == TrialState.RUNNING and t.number != number]
+    found = [configuration(t, optimizer.space) for t in others]
+    suggestion = optimizer.ask(running=[params for params in found if params is not None])
+    for _ in range(min(MOST_DECIDING, sum(_is_deciding(t) and t.number < number for t in others))):
+        suggestion = optimizer.ask()
+    return optimizer, suggestion
+
+
+def follow(optimizer: Optimizer, trials: Iterable[FrozenTrial]) -> Optimizer:
+    """The optimizer, told all finished trials in the order they finished."""
+    finished = sorted((t for t in trials if t.state.is_finished()), key=lambda t: (t.datetime_complete, t.number))
+    results = [(params, value(t)) for t in finished if (params := configuration(t, optimizer.space)) is not None]
+    if not _starts_with(results, optimizer.told):  # a trial was deleted, or another clock is late
+        optimizer = optimizer.restarted()
+    for params, y in results[len(optimizer.told) :]:
+        optimizer.tell(params, y)
+    return optimizer
+
+
+def configuration(trial: FrozenTrial, space: Space) -> Params | None:
+    """The trial's point of the space; None when it has none (not decided yet, out of range, other parameters).
+    A suggested parameter that the objective never asked for keeps its suggested value."""
+    known = {**trial.user_attrs.get(NUMBERS, {}).get("params", {}), **trial.params}
+    try:
+        params = {name: known[name] for name in space.names}
+        space.encode(params)
+    except (KeyError, ValueError):
+        return None
+    return params
+
+
+def value(trial: FrozenTrial) -> float:
+    """A pruned trial counts with the last value it reported; NaN means failed."""
+    if trial.state == TrialState.COMPLETE and trial.value is not None:
+        return float(trial.value)
+    if trial.state == TrialState.PRUNED and trial.last_step is not None:
+        return float(trial.intermediate_values[trial.last_step])
+    return math.nan
+
+
+def attributes(suggestion: Suggestion) -> dict[str, Any]:
+    """What is kept with the trial."""
+    return {WHY: suggestion.why, NUMBERS: suggestion.explanation.to_json() | {"params": suggestion.params}}
+
+
+def explanation(trial: FrozenTrial) -> Explanation | None:
+    kept = trial.user_attrs.get(NUMBERS)
+    return None if kept is None else Explanation.from_json(kept)
+
+
+def _is_deciding(trial: FrozenTrial) -> bool:
+    """Started a moment ago, and neither its suggestion nor a parameter is known yet."""
+    undecided = not trial.params and NUMBERS not in trial.user_attrs
+    return undecided and trial.datetime_start is not None and datetime.now() - trial.datetime_start < DECIDING
+
+
+def _starts_with(results: Sequence[tuple[Params, float]], told: Sequence[tuple[Params, float]]) -> bool:
+    def same(a: tuple[Params, float], b: tuple[Params, float]) -> bool:
+        return a[0] == b[0] and (a[1] == b[1] or (not math.isfinite(a[1]) and math.isnan(b[1])))
+
+    return len(told) <= len(results) and all(map(same, results, told))
