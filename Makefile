@@ -7,9 +7,10 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --root-user-action=ignore
 INSTALLED := .venv/.installed
 INTEROP := .venv/.installed-interop
+INTEGRATION := .venv/.installed-integration
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-interop format figures clean
+.PHONY: help install demo test test-interop test-integration docs format figures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -20,18 +21,25 @@ demo: $(INSTALLED) ## find a good configuration with the help of old runs; TARGE
 	$(BIN)/jumbo demo --target $(TARGET)
 
 # One BLAS thread: the matrices are small, and two test processes share the cores.
-test test-interop: export OMP_NUM_THREADS := 1
-test test-interop: export OPENBLAS_NUM_THREADS := 1
-test test-interop: export MKL_NUM_THREADS := 1
+test test-interop test-integration: export OMP_NUM_THREADS := 1
+test test-interop test-integration: export OPENBLAS_NUM_THREADS := 1
+test test-interop test-integration: export MKL_NUM_THREADS := 1
 
 test: $(INSTALLED) ## lint, types and tests
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 -m "not interop"
+	$(BIN)/python -m pytest -n 2 -m "not interop and not integration"
 
-test-interop: $(INTEROP) ## tests against GPyTorch (installs torch)
+test-interop: $(INTEROP) ## tests against GPyTorch and BoTorch (installs torch)
 	$(BIN)/python -m pytest -m interop
+
+test-integration: $(INTEGRATION) ## tests with real PostgreSQL, Ray, MLflow and Chromium (installs them)
+	$(BIN)/python -m pytest -m integration -rs tests/integration
+
+docs: $(INTEGRATION) ## build the documentation site in docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
 
 format: $(INSTALLED) ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix
@@ -51,8 +59,18 @@ $(INSTALLED): pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(INTEROP): $(INSTALLED)
-	@echo "installing torch and gpytorch into .venv"
-	@$(PIP) -e '.[bench,dev,interop]'
+	@echo "installing torch and botorch into .venv"
+	@$(PIP) -e '.[bench,dev,botorch]'
+	@touch $@
+
+# Debian packages are installed only where this may be done; the tests that miss one say so and are skipped.
+$(INTEGRATION): $(INSTALLED)
+	@echo "installing Ray, MLflow and the other ends of the integration tests into .venv"
+	@$(PIP) -e '.[bench,dev,ray,mlflow,postgresql,dashboard,docs]'
+	@for pair in chromium:chromium initdb:postgresql; do \
+	  PATH="$$PATH:$$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)" command -v $${pair%%:*} >/dev/null || missing="$$missing $${pair##*:}"; \
+	done; [ -z "$$missing" ] || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq $$missing >/dev/null; } \
+	  || echo "Debian packages not installed:$$missing; their tests are skipped"
 	@touch $@
 
 $(BIN)/python:

@@ -1,0 +1,151 @@
+"""How much each old task helps with the new problem, measured on the finished trials.
+
+Notation
+    z           (n,)    finished trials, standardised, larger is better
+    head k      (n,)    what old task k predicts for them, in its standardised units
+    weight      what one unit of head k adds to the joint model's prediction; below zero: used upside down
+    gain        mean log density of a trial predicted from all others, minus the same for the cold-GP, which has no
+                old runs. In nats per trial: +0.7 means the old runs make what happens twice as expected
+    agreement   Spearman correlation of head k and z; 0 is no better than guessing
+
+Each gain is that of a joint model with this one old task, so tasks can be compared; the gain of all is that of the
+joint model itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+
+from jumbo_bo import gp as gps
+from jumbo_bo.argmax import sobol
+from jumbo_bo.explain import trust
+from jumbo_bo.features import FeatureNet
+from jumbo_bo.methods.base import View, cold_kernel
+from jumbo_bo.methods.joint import joint_kernel
+from jumbo_bo.optimizer import Optimizer
+
+Array = npt.NDArray[np.float64]
+
+ENOUGH = 5  # trials before a verdict
+CLEAR = 0.05  # nats per trial: less is no difference
+MOST_TASKS = 20  # that get a model of their own, the ones with the largest weights
+RECENT = 100  # trials a gain is measured on; each costs a fit per task
+
+
+@dataclass(frozen=True)
+class TaskTransfer:
+    name: str
+    weight: float
+    gain: float  # NaN when not measured
+    agreement: float  # NaN when either side is constant
+
+
+@dataclass(frozen=True)
+class TransferReport:
+    tasks: tuple[TaskTransfer, ...]  # the most helpful first
+    gain: float  # of all old tasks together; NaN before the second trial
+    trust: float  # share of the predictions' variation that comes from the old runs
+    n_trials: int
+    verdict: str
+
+    def __str__(self) -> str:
+        lines = [self.verdict]
+        if self.tasks:
+            width = max(8, *(len(t.name) for t in self.tasks))
+            lines.append(f"{'old task':{width}}  weight    gain  agreement")
+            lines += [f"{t.name:{width}}  {t.weight:+6.2f}  {t.gain:+6.2f}  {t.agreement:+9.2f}" for t in self.tasks]
+        return "\n".join(lines)
+
+
+def transfer(optimizer: Optimizer) -> TransferReport:
+    """The transfer report of a study as it stands."""
+    view, net = optimizer.view(), optimizer.net
+    n = len(view.z)
+    if net is None:
+        return TransferReport((), math.nan, 0.0, n, _without_old_runs(optimizer))
+    points = view.u[-RECENT:]
+    blocks, z = view.domain.featurise(points), view.z[-RECENT:]
+    joint = gps.fit(joint_kernel(view), blocks, z)
+    reference = view.domain.featurise(view.space.snap(sobol(view.space.d, 256, np.random.default_rng(0))))
+    share = trust(joint, reference) or 0.0
+    heads = net.predictions(view.space.transform(points))  # (n, K)
+    weights = _weights(joint, net)
+    cold = _density(gps.fit(cold_kernel(view.space), blocks, z))
+    gain = _density(joint) - cold
+    measured = set(np.argsort(-np.abs(weights), kind="stable")[:MOST_TASKS].tolist())
+    tasks = [
+        TaskTransfer(
+            name,
+            float(weights[k]),
+            _density(_alone(view, blocks, heads[:, [k]], z)) - cold if k in measured else math.nan,
+            _spearman(heads[:, k], z),
+        )
+        for k, name in enumerate(net.tasks)
+    ]
+    tasks.sort(key=lambda t: -t.gain if math.isfinite(t.gain) else math.inf)
+    return TransferReport(tuple(tasks), gain, share, n, _verdict(tasks, gain, share, n))
+
+
+def _weights(joint: gps.GP, net: FeatureNet) -> Array:  # -> (K,)
+    """The prior mean is the average of the heads; the linear term adds a slope per column of g."""
+    k = len(net.tasks)
+    if len(joint.y) == 0:
+        return np.full(k, 1.0 / k)
+    slices = {term.block: s for term, s in joint.kernel.slices()}
+    slopes = np.exp(joint.theta[slices["g"]]) * (joint.alpha @ joint.blocks["g"])
+    return 1.0 / k + net.g_basis @ (slopes / net.g_sd)
+
+
+def _alone(view: View, blocks: gps.Blocks, head: Array, z: Array) -> gps.GP:
+    """The joint model with one old task."""
+    kernel = joint_kernel(view)
+    terms = tuple(gps.Term("g", "linear", (0,)) if t.block == "g" else t for t in kernel.terms)
+    return gps.fit(gps.Kernel(terms, kernel.noise, kernel.mean), {**blocks, "g": head, "m": head}, z)
+
+
+def _density(gp: gps.GP) -> float:
+    if len(gp.y) < 2:
+        return math.nan
+    mean, sd = gps.leave_one_out(gp)
+    return float(np.mean(-0.5 * ((gp.y - mean) / sd) ** 2 - np.log(sd) - 0.5 * math.log(2 * math.pi)))
+
+
+def _spearman(a: Array, b: Array) -> float:
+    if len(a) < 2:
+        return math.nan
+    x, y = rankdata(a) - (len(a) + 1) / 2, rankdata(b) - (len(b) + 1) / 2
+    size = math.sqrt(float(x @ x) * float(y @ y))
+    return float(x @ y) / size if size > 0 else math.nan
+
+
+def _without_old_runs(optimizer: Optimizer) -> str:
+    if optimizer.recipe.preset is None:
+        return "This method does not look at old runs."
+    return "There are no old runs; every suggestion comes from the new trials alone."
+
+
+def _verdict(tasks: list[TaskTransfer], gain: float, share: float, n: int) -> str:
+    used = f"{share:.0%} of what the model expects comes from the old runs"
+    if n < ENOUGH:
+        return f"Too early to tell with {n} of {ENOUGH} trials; {used}."
+    best = tasks[0]
+    if gain > CLEAR:
+        upside = " It is used upside down: what was good there is bad here." if best.weight < -CLEAR else ""
+        return (
+            f"The old runs help: they make the new trials {math.exp(gain):.3g} times as expected as without them, and "
+            f"{used}. Most of it comes from {best.name} (rank agreement {best.agreement:+.2f}).{upside}"
+        )
+    known = [t.agreement for t in tasks if math.isfinite(t.agreement)]
+    typical = f"a typical old task ranks the new trials with an agreement of {np.median(known):+.2f}" if known else used
+    if gain >= -CLEAR:
+        return f"The old runs make no difference: the new trials are as expected without them; {typical}, and {used}."
+    state = "are being ignored" if share < 0.2 else "mislead"
+    return (
+        f"The old runs {state}: without them the new trials would be {math.exp(-gain):.3g} times as expected; "
+        f"{typical}, and {used}. If that stays so, start the study without them or with other old tasks."
+    )

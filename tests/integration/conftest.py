@@ -1,0 +1,77 @@
+"""Real servers for the tests: each is started here, on loopback and in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pretrained nets of a test stay in its own folder."""
+    monkeypatch.setenv("JUMBO_CACHE", str(tmp_path / "cache"))
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def postgres_program(name: str) -> str | None:
+    """Debian keeps the server's programs out of the PATH."""
+    beside = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return shutil.which(name) or (str(beside[-1]) if beside else None)
+
+
+@pytest.fixture(scope="session")
+def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of an empty database of a server that lives as long as the tests."""
+    pytest.importorskip("psycopg", reason="needs the PyPI package psycopg (make test-integration installs it)")
+    initdb, server = postgres_program("initdb"), postgres_program("postgres")
+    if initdb is None or server is None:
+        pytest.skip("needs the Debian package postgresql (apt-get install postgresql)")
+    # The server refuses to run as root; its folder then belongs to the user the package made.
+    root = os.getuid() == 0
+    owner = pwd.getpwnam("postgres") if root else pwd.getpwuid(os.getuid())
+    folder = Path(tmp_path_factory.mktemp("postgresql"))
+    for parent in [folder, *folder.parents]:
+        if parent.stat().st_uid == os.getuid() and root and parent != Path("/"):
+            parent.chmod(parent.stat().st_mode | 0o011)  # let the other user pass through
+    os.chown(folder, owner.pw_uid, owner.pw_gid)
+    user = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []} if root else {}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "cwd": folder}
+    data, port = folder / "data", free_port()
+    subprocess.run([initdb, "-D", data, "-U", "jumbo", "-A", "trust", "--no-sync"], check=True, **quiet, **user)
+    command = [server, "-D", data, "-p", str(port), "-c", "listen_addresses=127.0.0.1"]
+    command += ["-c", f"unix_socket_directories={folder}", "-c", "fsync=off"]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, **user)
+    try:
+        _wait(port, process, folder / "log")
+        yield f"postgresql+psycopg://jumbo@127.0.0.1:{port}/postgres"
+    finally:
+        process.send_signal(signal.SIGINT)  # a fast shutdown: does not wait for clients
+        process.wait(30)
+
+
+def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    import psycopg
+
+    for _ in range(300):
+        assert process.poll() is None, log.read_text()
+        try:
+            psycopg.connect(host="127.0.0.1", port=port, user="jumbo", dbname="postgres").close()
+            return
+        except psycopg.OperationalError:
+            time.sleep(0.1)
+    raise TimeoutError(log.read_text())
