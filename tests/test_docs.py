@@ -1,12 +1,22 @@
-"""The documentation works: every Python block runs, every relative link leads somewhere.
+"""The documentation works: every block runs, every relative link leads somewhere.
 
-The blocks of a file share one namespace and run in a folder with a small `runs.csv`. A block that cannot run here is
-preceded by a line `<!-- no-run: reason -->`.
+The blocks of a page run one after the other in a folder with a small `runs.csv`:
+
+    ```python               runs; the Python blocks of a page share one namespace
+    ```python file=t.py     becomes a file; the same for any language
+    ```sh                   runs in bash, stops at the first error
+    ```console              the lines after '$ ' run like sh, the others show what a reader may see
+
+A block that cannot run here is preceded by a line `<!-- no-run: reason -->`.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +26,7 @@ REPO = Path(__file__).resolve().parent.parent
 RUN = sorted([REPO / "README.md", *(REPO / "docs").rglob("*.md")])
 PAGES = sorted({*RUN, *REPO.glob("*.md"), *(REPO / "benchmarks").rglob("*.md")})
 
-FENCE = re.compile(r"^(?P<indent> *)(?P<fence>```+|~~~+) *(?P<language>[\w+-]*).*$")
+FENCE = re.compile(r"^(?P<indent> *)(?P<fence>```+|~~~+) *(?P<language>.*?) *$")
 NO_RUN = re.compile(r"<!-- *no-run: *\S.*-->")
 LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)|(?:src|href)=\"([^\"]+)\"")
 
@@ -57,13 +67,41 @@ def folder_with_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.ra
     return tmp_path
 
 
-@pytest.mark.parametrize("page", RUN, ids=short)
-def test_python_blocks_run(page: Path, folder_with_runs: Path) -> None:
+def run_page(page: Path, folder: Path, shell: Callable[[str], None]) -> None:
     namespace = {"__name__": "__docs__"}
     for line, language, code, may_run in blocks(page.read_text()):
-        if language == "python" and may_run:
+        kind, _, file = language.partition(" file=")
+        if not may_run:
+            continue
+        if file:
+            (folder / file).write_text(f"{code}\n")
+        elif kind == "python":
             # Blank lines in front give errors the line number of the page.
             exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
+        elif kind == "sh":
+            shell(code)
+        elif kind == "console":
+            shell("\n".join(command[2:] for command in code.splitlines() if command.startswith("$ ")))
+
+
+def bash(code: str, folder: Path, programs: Path) -> None:
+    """Runs the code with the programs of one Python environment first in the PATH."""
+    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", code],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{code}\n\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", RUN, ids=short)
+def test_blocks_run(page: Path, folder_with_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUMBO_CACHE", str(folder_with_runs / "cache"))
+    run_page(page, folder_with_runs, lambda code: bash(code, folder_with_runs, Path(sys.executable).parent))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=short)
@@ -81,5 +119,6 @@ def test_relative_links_exist(page: Path) -> None:
 
 
 def test_blocks_are_found() -> None:
-    text = "a\n```python\nx = 1\n```\n<!-- no-run: needs a GPU -->\n\n```python\ny\n```\n- item\n  ```sh\n  ls\n  ```\n"
-    assert blocks(text) == [(3, "python", "x = 1", True), (8, "python", "y", False), (12, "sh", "ls", True)]
+    text = "a\n```python file=x.py\nx = 1\n```\n<!-- no-run: needs a GPU -->\n\n```python\ny\n```\n"
+    text += "- item\n  ```sh\n  ls\n  ```\n"
+    assert blocks(text) == [(3, "python file=x.py", "x = 1", True), (8, "python", "y", False), (12, "sh", "ls", True)]

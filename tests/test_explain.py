@@ -1,0 +1,150 @@
+"""Explanations: numbers that add up, intervals that cover, old runs that are really the nearest good ones."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from optuna.distributions import CategoricalDistribution, FloatDistribution
+
+from jumbo_bo.explain import Explanation, OldRun, Parts, Prediction, nearest, parts, predict, witnesses
+from jumbo_bo.gp import posterior
+from jumbo_bo.history import History, Task
+from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.space import Space
+from jumbo_bo.warp import Warp
+
+SPACE = Space({"x": FloatDistribution(0, 1), "kind": CategoricalDistribution(["a", "b", "c"])})
+
+
+def score(u):
+    return 5 - (u[:, 0] - 0.4) ** 2 - 0.1 * (u[:, 1] > 0.5)
+
+
+def task(name, n=120, seed=0):
+    u = SPACE.sample(np.random.default_rng(seed), n)
+    return Task(name, u, score(u))
+
+
+HISTORY = History(SPACE, (task("one"), task("two", seed=1)))
+
+
+@pytest.fixture(scope="module")
+def optimizer():
+    """Twelve trials told, of which the last five were predicted before."""
+    made = Optimizer(SPACE, HISTORY, "maximize", n_trials=12)
+    for u in SPACE.sample(np.random.default_rng(3), 7):
+        made.tell(SPACE.decode(u), float(score(u[None])[0]))
+    for _ in range(5):
+        suggestion = made.ask()
+        made.tell(suggestion, float(score(SPACE.encode(suggestion.params)[None])[0]))
+    return made
+
+
+def test_old_and_new_add_up_to_the_posterior_mean(optimizer):
+    """Relative to the average finished trial, which the GP's means at the trials give."""
+    choice = optimizer.recipe(optimizer.view())
+    blocks = optimizer.view().domain.featurise(choice.best.u[None])
+    p = parts(choice, blocks)
+    average = posterior(choice.gp, choice.gp.blocks).mean.mean()
+    assert p.old + p.new + average == pytest.approx(p.mean, abs=1e-9)
+    assert p.mean == pytest.approx(posterior(choice.gp, blocks).mean[0])
+
+
+def test_trust_is_a_share_and_starts_with_the_old_runs(optimizer):
+    shares = [s.explanation.trust for s in optimizer.suggestions]
+    assert all(0 <= share <= 1 for share in shares)
+    assert Optimizer(SPACE, HISTORY, "maximize").ask().explanation.trust == 1.0
+    assert Optimizer(SPACE, method="gp-ucb").ask().explanation.trust is None
+
+
+def test_gate_and_beta_are_told():
+    optimizer = Optimizer(SPACE, HISTORY, "maximize", n_trials=10, method="jumbo")
+    for _ in range(4):
+        suggestion = optimizer.ask()
+        optimizer.tell(suggestion, float(score(SPACE.encode(suggestion.params)[None])[0]))
+    explanation = optimizer.ask().explanation
+    assert isinstance(explanation.inside_gate, bool)
+    assert explanation.beta == pytest.approx(10 * math.exp(-5 / 10))
+
+
+@given(
+    mean=st.floats(-2.5, 2.5), sd=st.floats(1e-3, 0.4), noise=st.floats(1e-6, 0.1), sign=st.sampled_from([-1.0, 1.0])
+)
+def test_interval_holds_nine_of_ten_values(mean, sd, noise, sign):
+    """In any units: a value drawn from the model falls below low and above high once in twenty times each."""
+    warp = Warp(0, 5.0, 3.0)
+    p = predict(Parts(0.0, 0.0, mean, sd, noise), warp, sign)
+    assert p.low <= p.mean <= p.high
+    ends = sorted(warp(sign * np.array([p.low, p.high])))
+    spread = math.sqrt(sd**2 + noise)
+    if abs(mean) + 2 * spread < 3:  # where the warp is straight
+        below, above = ((ends[0] - mean) / spread, (ends[1] - mean) / spread)
+        assert 0.5 * math.erfc(-below / math.sqrt(2)) == pytest.approx(0.05, abs=1e-4)
+        assert 0.5 * math.erfc(above / math.sqrt(2)) == pytest.approx(0.05, abs=1e-4)
+        assert p.sd == pytest.approx(3.0 * sd)
+
+
+def test_nearest_old_runs_are_the_nearest_of_the_good_ones():
+    known = witnesses(HISTORY)
+    assert len(known.u) == 24  # the best tenth of each
+    for name in ("one", "two"):
+        old = next(t for t in HISTORY.tasks if t.name == name)
+        kept = [v for v, n in zip(known.value, known.task, strict=True) if n == name]
+        assert sorted(kept) == pytest.approx(sorted(-np.sort(old.y)[-12:]))  # shown in the user's direction
+    here = SPACE.encode({"x": 0.42, "kind": "b"})
+    found = nearest(known, here, 4)
+    distances = [run.distance for run in found]
+    assert distances == sorted(distances)
+
+    def apart(params):
+        return (abs(params["x"] - 0.42) + (params["kind"] != "b")) / 2
+
+    assert distances == pytest.approx(sorted(apart(SPACE.decode(u)) for u in known.u)[:4])
+    assert [apart(run.params) for run in found] == pytest.approx(distances)
+
+
+def test_many_tasks_keep_few_witnesses():
+    tasks = tuple(Task(f"t{i}", np.full((3, 2), 0.5), np.arange(3.0)) for i in range(6000))
+    assert len(witnesses(History(SPACE, tasks)).u) == 5000
+    assert nearest(None, np.zeros(2)) == ()
+    assert nearest(witnesses(History.empty(SPACE)), np.zeros(2)) == ()
+
+
+def test_one_configuration_is_named_once_per_task():
+    same = Task("repeated", np.tile([[0.5, 0.5]], (50, 1)), np.arange(50.0))
+    assert len(nearest(witnesses(History(SPACE, (same,))), np.zeros(2))) == 1
+
+
+def test_explanation_survives_json(optimizer):
+    for explanation in (optimizer.suggestions[-1].explanation, Optimizer(SPACE, method="random").ask().explanation):
+        text = json.dumps(explanation.to_json(), allow_nan=False)
+        again = Explanation.from_json(json.loads(text))
+        assert repr(again) == repr(explanation)
+
+
+def test_explanation_of_an_old_run_keeps_its_parameters():
+    run = OldRun("one", {"x": 0.5, "kind": "a"}, 0.25, 0.0)
+    nothing = Prediction(math.nan, math.nan, math.nan, math.nan)
+    explanation = Explanation("Why.", nothing, math.nan, 0.5, None, 1.0, True, (run,))
+    again = Explanation.from_json(json.loads(json.dumps(explanation.to_json())))
+    assert again.nearest == (run,)
+    assert math.isnan(again.old)
+    assert math.isnan(again.predicted.low)
+    assert again.inside_gate is True
+
+
+def test_predictions_are_honest_on_a_known_function():
+    """Over many studies about nine of ten intervals hold the value that then came; far fewer would be a false claim."""
+    inside = []
+    for seed in range(6):
+        optimizer = Optimizer(SPACE, HISTORY, "maximize", n_trials=15, seed=seed)
+        rng = np.random.default_rng(seed)
+        for _ in range(12):
+            suggestion = optimizer.ask()
+            value = float(score(SPACE.encode(suggestion.params)[None])[0] + 0.01 * rng.normal())
+            inside.append(suggestion.predicted.low <= value <= suggestion.predicted.high)
+            optimizer.tell(suggestion, value)
+    assert np.mean(inside) > 0.75
