@@ -16,15 +16,27 @@ if TYPE_CHECKING:
     from jumbo_bo.methods import METHODS
     from jumbo_bo.optimizer import Optimizer, Suggestion
     from jumbo_bo.readers import read_history
+    from jumbo_bo.sampler import JumboSampler
     from jumbo_bo.space import Space
 
     __version__: str
 
-__all__ = ["METHODS", "FeatureNet", "History", "Optimizer", "Space", "Suggestion", "__version__", "read_history"]
+__all__ = [
+    "METHODS",
+    "FeatureNet",
+    "History",
+    "JumboSampler",
+    "Optimizer",
+    "Space",
+    "Suggestion",
+    "__version__",
+    "read_history",
+]
 
 _HOME = {
     "FeatureNet": "features",
     "History": "history",
+    "JumboSampler": "sampler",
     "METHODS": "methods",
     "Optimizer": "optimizer",
     "Space": "space",

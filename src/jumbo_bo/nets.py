@@ -38,11 +38,9 @@ def learned(
     """The net of these old runs, from the folder when it is there. A folder that cannot be used costs only time."""
     if folder is None:
         return _learn(history, options, seed, progress)
-    if (net := kept(history, options, seed, folder)) is not None:
-        return net
     path = _path(history, options, seed, folder)
     with _alone(path.with_suffix(".lock")):
-        if (net := kept(history, options, seed, folder)) is not None:  # another process was faster
+        if (net := kept(history, options, seed, folder)) is not None:  # perhaps made by another process just now
             return net
         net = _learn(history, options, seed, progress)
         try:

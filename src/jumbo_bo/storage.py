@@ -6,6 +6,7 @@ An address is a database URL ('sqlite:///study.db', 'postgresql+psycopg://user@h
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
 from jumbo_bo.errors import UserError
 
@@ -79,7 +80,11 @@ def _open(address: str, url: URL | None) -> BaseStorage:
             raise _explained(address, error) from error
     patient = {"connect_args": {"timeout": PATIENCE}} if url.get_backend_name() == "sqlite" else {}
     try:
-        return RDBStorage(address, engine_kwargs=patient)
+        try:
+            return RDBStorage(address, engine_kwargs=patient)
+        except (OperationalError, ProgrammingError, IntegrityError):
+            time.sleep(1.0)  # another process may be creating the tables at this moment; now they are there
+            return RDBStorage(address, engine_kwargs=patient)
     except RuntimeError as error:  # another schema, or one of another version of Optuna
         raise _explained(address, error) from error
 

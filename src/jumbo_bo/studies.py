@@ -14,15 +14,17 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.explain import Explanation
 from jumbo_bo.optimizer import Optimizer, Suggestion
-from jumbo_bo.space import Params, Space
+from jumbo_bo.space import GRID_LIMIT, Params, Space
 
 WHY, NUMBERS = "why", "jumbo"
 DECIDING = timedelta(seconds=60)  # a running trial without parameters this old has lost its process
 MOST_DECIDING = 8
+MOST_HELD = 2_048  # configurations to choose from when some parameters are fixed
 
 
 def suggest(optimizer: Optimizer, trials: Sequence[FrozenTrial], number: int) -> tuple[Optimizer, Suggestion]:
@@ -32,7 +34,7 @@ def suggest(optimizer: Optimizer, trials: Sequence[FrozenTrial], number: int) ->
     so both do not choose the same.
     """
     optimizer = follow(optimizer, trials)
-    others = [t for t in trials if t.state == TrialState.RUNNING and t.number != number]
+    others = [t for t in trials if not t.state.is_finished() and t.number != number]  # running, or enqueued
     found = [configuration(t, optimizer.space) for t in others]
     suggestion = optimizer.ask(running=[params for params in found if params is not None])
     for _ in range(min(MOST_DECIDING, sum(_is_deciding(t) and t.number < number for t in others))):
@@ -51,16 +53,54 @@ def follow(optimizer: Optimizer, trials: Iterable[FrozenTrial]) -> Optimizer:
     return optimizer
 
 
+def is_taken(params: Params, trials: Iterable[FrozenTrial], number: int) -> bool:
+    """Whether a trial other than `number` has this configuration. Asked after the suggestion was stored, it tells when
+    two processes have decided for the same at the same time."""
+    known = (_known(t) for t in trials if t.number != number)
+    return any(all(name in k and k[name] == value for name, value in params.items()) for k in known)
+
+
+def holding(optimizer: Optimizer, fixed: Params, number: int) -> Optimizer:
+    """An optimizer that moves only the other parameters, for trial `number`. What was learned is shared with it."""
+    space, rng = optimizer.space, np.random.default_rng([optimizer.seed, number])
+    columns = [space.names.index(name) for name in fixed]
+    values = [space.axes[i].encode([fixed[space.names[i]]])[0] for i in columns]
+    if space.cardinality is not None and space.cardinality <= GRID_LIMIT:
+        u = space.grid()
+        u = u[np.all(np.abs(u[:, columns] - values) < 1e-9, axis=1)]
+    else:
+        u = space.sample(rng, MOST_HELD)
+        u[:, columns] = values
+    candidates = [space.decode(row) | fixed for row in rng.permutation(u)[:MOST_HELD]]
+    o = optimizer
+    held = Optimizer(space, o.history, o.direction, o.n_trials, o.recipe, o.seed, candidates, o.cache)
+    held.net = o.net
+    return held
+
+
 def configuration(trial: FrozenTrial, space: Space) -> Params | None:
     """The trial's point of the space; None when it has none (not decided yet, out of range, other parameters).
     A suggested parameter that the objective never asked for keeps its suggested value."""
-    known = {**trial.user_attrs.get(NUMBERS, {}).get("params", {}), **trial.params}
+    known = _known(trial)
     try:
         params = {name: known[name] for name in space.names}
         space.encode(params)
     except (KeyError, ValueError):
         return None
     return params
+
+
+def unused(trials: Iterable[FrozenTrial], space: Space) -> list[tuple[int, str]]:
+    """Number and problem of every finished trial that has parameters but is no point of the space."""
+    found = []
+    for trial in trials:
+        known = _known(trial)
+        if trial.state.is_finished() and known:
+            try:
+                space.encode({name: known[name] for name in space.names if name in known})
+            except ValueError as error:
+                found.append((trial.number, str(error)))
+    return found
 
 
 def value(trial: FrozenTrial) -> float:
@@ -82,10 +122,15 @@ def explanation(trial: FrozenTrial) -> Explanation | None:
     return None if kept is None else Explanation.from_json(kept)
 
 
+def _known(trial: FrozenTrial) -> Params:
+    """Values suggested, then enqueued, then asked for by the objective."""
+    suggested = trial.user_attrs.get(NUMBERS, {}).get("params", {})
+    return {**suggested, **trial.system_attrs.get("fixed_params", {}), **trial.params}
+
+
 def _is_deciding(trial: FrozenTrial) -> bool:
     """Started a moment ago, and neither its suggestion nor a parameter is known yet."""
-    undecided = not trial.params and NUMBERS not in trial.user_attrs
-    return undecided and trial.datetime_start is not None and datetime.now() - trial.datetime_start < DECIDING
+    return not _known(trial) and trial.datetime_start is not None and datetime.now() - trial.datetime_start < DECIDING
 
 
 def _starts_with(results: Sequence[tuple[Params, float]], told: Sequence[tuple[Params, float]]) -> bool:

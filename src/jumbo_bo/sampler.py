@@ -1,0 +1,242 @@
+"""JumboSampler: the optimizer as a sampler for Optuna, and through Optuna for Ray Tune.
+
+The sampler keeps no state of its own that matters. Each suggestion is computed from the trials in the storage and the
+seed, so threads, processes and a study that is resumed all continue from the same truth.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna import Study
+from optuna.distributions import BaseDistribution, FloatDistribution
+from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
+from optuna.search_space import intersection_search_space
+from optuna.trial import FrozenTrial, TrialState
+
+from jumbo_bo import nets, studies
+from jumbo_bo.argmax import SpaceExhausted
+from jumbo_bo.features import FeatureNet
+from jumbo_bo.history import History
+from jumbo_bo.methods import Recipe
+from jumbo_bo.optimizer import Direction, Optimizer
+from jumbo_bo.readers import from_study
+from jumbo_bo.space import Params, Space
+
+USER_CACHE = Path("~/.cache/jumbo-bo")  # stands for nets.default_folder(), which is looked up when a sampler is made
+ATTEMPTS = 8  # to find a configuration that no other process has just taken
+ANY = Space({"x": FloatDistribution(0, 1)})
+
+_logger = optuna.logging.get_logger(f"optuna.{__name__}")  # below Optuna's, so its verbosity counts here too
+
+
+class JumboSampler(BaseSampler):
+    """Suggests what the old runs and the trials of the study promise together.
+
+    history         old runs of related problems, or a net already pretrained on them
+    search_space    the parameters to optimize: a Space, or a dict of distributions. Without it: those of the history,
+                    else those that the source studies share, else those that all finished trials of the running study
+                    share (then there are no old runs to learn from)
+    method          a name from METHODS, or a recipe such as Jumbo(threshold=0.05)
+    n_trials        the budget, if known: exploration fades towards its end
+    seed            the same for all processes of a study, or None in all of them
+    source_studies  old Optuna studies, used as old runs (in addition to `history`)
+    cache           folder where pretrained nets are kept and shared between processes ($JUMBO_CACHE or
+                    ~/.cache/jumbo-bo by default); None: learned by every process, not kept
+    """
+
+    def __init__(
+        self,
+        history: History | FeatureNet | None = None,
+        search_space: Space | Mapping[str, BaseDistribution] | None = None,
+        method: str | Recipe = "jumbo-joint",
+        n_trials: int | None = None,
+        seed: int | None = None,
+        *,
+        source_studies: Study | Iterable[Study] = (),
+        cache: str | Path | None = USER_CACHE,
+    ) -> None:
+        if seed is not None and seed < 0:
+            raise ValueError(f"seed is {seed}, expected at least 0, or None for a different one each time")
+        sources = [source_studies] if isinstance(source_studies, Study) else list(source_studies)
+        self._space, self._history = _space_and_history(history, search_space, sources)
+        self._method = method
+        self._n_trials = n_trials
+        self._fresh = seed is None
+        self._seed = secrets.randbits(32) if seed is None else seed
+        self._cache = nets.default_folder() if cache is USER_CACHE else cache
+        self._said: set[str] = set()
+        self._optimizer: Optimizer | None = None
+        self._lock = threading.Lock()
+        # Refuses a wrong method or budget now and not in the middle of a study.
+        Optimizer(self._space or ANY, self._history, n_trials=n_trials, method=method)
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        if self._space is not None:
+            return dict(self._space.distributions)
+        return _varied(intersection_search_space(study._get_trials(deepcopy=False)))
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        self._raise_error_if_multi_objective(study)
+        if not search_space:
+            return {}
+        space = self._space or Space(search_space)
+        fixed = _fixed(study, trial, space)
+        if len(fixed) == space.d:
+            return {}
+        with self._lock:
+            try:
+                params = self._suggest(study, trial, space, fixed)
+            except SpaceExhausted as error:
+                self._say("exhausted", f"{error}. From trial {trial.number} on, parameters are drawn at random.")
+                params = space.decode(space.sample(np.random.default_rng([self._seed, trial.number]), 1)[0])
+        return {name: value for name, value in params.items() if name in search_space}
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        self._raise_error_if_multi_objective(study)
+        self._say_independent(study, param_name)
+        text = f"{self._seed} {trial.number} {param_name}"  # no generator whose state could get lost
+        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])
+        return RandomSampler(seed).sample_independent(study, trial, param_name, param_distribution)
+
+    def reseed_rng(self) -> None:
+        """Nothing to do: whatever is random depends on the seed and the trial's number alone."""
+
+    def _suggest(self, study: Study, trial: FrozenTrial, space: Space, fixed: Params) -> Params:
+        optimizer = self._optimizer_of(space, study.direction.name.lower())  # type: ignore[arg-type]
+        if fixed:
+            optimizer = studies.holding(optimizer, fixed, trial.number)
+        for _ in range(ATTEMPTS):
+            trials = study._get_trials(deepcopy=False)
+            optimizer, suggestion = studies.suggest(optimizer, trials, trial.number)
+            for key, value in studies.attributes(suggestion).items():
+                study._storage.set_trial_user_attr(trial._trial_id, key, value)  # for other processes, at once
+                trial.user_attrs[key] = value  # for the objective, as Trial.set_user_attr does
+            if not studies.is_taken(suggestion.params, study._get_trials(deepcopy=False), trial.number):
+                break
+        if not fixed:
+            self._optimizer = optimizer
+        self._say_unused(study, trials, optimizer)
+        return suggestion.params
+
+    def _optimizer_of(self, space: Space, direction: Direction) -> Optimizer:
+        known = self._optimizer
+        if known is not None and (known.space, known.direction) == (space, direction):
+            return known
+        new = partial(Optimizer, space, self._history, direction, self._n_trials, self._method, cache=self._cache)
+        optimizer = new(self._seed)
+        if self._fresh:
+            optimizer.net = new(0).net  # only the suggestions differ from study to study; the net can be shared
+        return optimizer
+
+    def _say_independent(self, study: Study, name: str) -> None:
+        if "independent" in self._said:
+            return
+        if self._space is None:
+            if not study._get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+                return  # nobody knows the search space before the first trial
+            problem = f"{name!r} is not in every finished trial with the same range"
+            fix = "pass search_space= to have it optimized from the first trial on"
+        elif name in self._space.distributions:
+            problem = f"{name!r} is asked for in a range that the suggested value is not in"
+            fix = "use the same range in the objective and in search_space="
+        else:
+            problem = f"{name!r} is not in the search space"
+            fix = "add it to search_space= to have it optimized, even if not every trial asks for it"
+        self._say("independent", f"{problem}, so it is drawn at random; {fix}. Said once, for all such parameters.")
+
+    def _say_unused(self, study: Study, trials: Sequence[FrozenTrial], optimizer: Optimizer) -> None:
+        if "unused" in self._said or sum(t.state.is_finished() for t in trials) == len(optimizer.told):
+            return
+        if unused := studies.unused(trials, optimizer.space):
+            number, reason = unused[0]
+            self._say(
+                "unused",
+                f"{len(unused)} finished trials of study {study.study_name!r} are no points of the search space and "
+                f"are not used; the first is trial {number}: {reason}. Said once.",
+            )
+
+    def _say(self, kind: str, message: str) -> None:
+        if kind not in self._said:
+            self._said.add(kind)
+            _logger.warning(message)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lock": None, "_optimizer": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
+
+def _space_and_history(
+    history: History | FeatureNet | None,
+    search_space: Space | Mapping[str, BaseDistribution] | None,
+    sources: Sequence[Study],
+) -> tuple[Space | None, History | FeatureNet | None]:
+    if not (history is None or isinstance(history, History | FeatureNet)):
+        raise TypeError(f"history is a {type(history).__name__}, expected a History (see read_history) or a FeatureNet")
+    space = search_space if search_space is None or isinstance(search_space, Space) else Space(search_space)
+    if isinstance(history, FeatureNet):
+        if space is None:
+            raise ValueError("a FeatureNet does not tell its parameters; pass search_space=, the space it was made for")
+        if history.space_fingerprint != space.fingerprint:
+            raise ValueError("history is a net that was made for another search space; pretrain it again for this one")
+        if sources:
+            raise ValueError("source_studies cannot be added to a net; pass the old runs it was made from as a History")
+        return space, history
+    if history is not None:
+        _check_same(history.space, space or history.space)
+        space = history.space  # the same parameters, perhaps in another order
+    if sources:
+        space = space or _shared(sources)
+        old = from_study(sources, space)
+        history = old if history is None else history + old
+    return space, history
+
+
+def _check_same(made_for: Space, asked: Space) -> None:
+    there, here = made_for.distributions, asked.distributions
+    if there != here:
+        name = next(name for name in {**there, **here} if there.get(name) != here.get(name))
+        raise ValueError(
+            f"history was made for another search space: {name!r} is {there.get(name, 'missing')} there and "
+            f"{here.get(name, 'missing')} here; read the old runs again with this search space"
+        )
+
+
+def _shared(sources: Sequence[Study]) -> Space:
+    """The parameters that all finished trials of all studies have, each with one range."""
+    first, *rest = [intersection_search_space(s.get_trials(deepcopy=False), include_pruned=True) for s in sources]
+    shared = {name: dist for name, dist in first.items() if all(other.get(name) == dist for other in rest)}
+    if not _varied(shared):
+        names = ", ".join(repr(s.study_name) for s in sources)
+        raise ValueError(f"the trials of {names} share no parameter with the same range; pass search_space=")
+    return Space(_varied(shared))
+
+
+def _varied(distributions: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
+    return {name: dist for name, dist in distributions.items() if not dist.single()}
+
+
+def _fixed(study: Study, trial: FrozenTrial, space: Space) -> Params:
+    """Values of this trial that are not ours to choose: enqueued ones, and those a PartialFixedSampler holds."""
+    fixed: Params = {}
+    sampler = study.sampler
+    while isinstance(sampler, PartialFixedSampler):
+        fixed = sampler._fixed_params | fixed
+        sampler = sampler._base_sampler
+    fixed |= trial.system_attrs.get("fixed_params", {})
+    known = [(name, axis) for name, axis in zip(space.names, space.axes, strict=True) if name in fixed]
+    return {name: fixed[name] for name, axis in known if np.isfinite(axis.encode([fixed[name]])[0])}

@@ -1,0 +1,93 @@
+"""Studies in a real PostgreSQL: several processes at once, and a study that moves there from SQLite."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.trial import FrozenTrial
+
+from jumbo_bo.storage import opened
+
+pytestmark = pytest.mark.integration
+
+OBJECTIVE = """
+import json, sys
+p = json.load(sys.stdin)
+print(json.dumps({"value": (p["x"] - 0.3) ** 2 + 0.1 * (p["kind"] == "b")}))
+"""
+STUDY = """
+name = "moved"
+trials = 12
+storage = "STORAGE"
+
+[space]
+x = { type = "float", low = 0, high = 1 }
+kind = { type = "categorical", choices = ["a", "b"] }
+
+[[history]]
+files = "old.csv"
+
+[objective]
+command = ["python", "objective.py"]
+input = "json"
+"""
+WORKER = """
+import sys, optuna
+from optuna.distributions import IntDistribution
+from jumbo_bo import JumboSampler, Space
+from jumbo_bo.storage import opened
+space = Space({"a": IntDistribution(0, 9), "b": IntDistribution(0, 9)})
+with opened(sys.argv[1]) as storage:
+    study = optuna.load_study(study_name="shared", storage=storage, sampler=JumboSampler(search_space=space, seed=0))
+    study.optimize(lambda t: (t.suggest_int("a", 0, 9) - 3) ** 2 + (t.suggest_int("b", 0, 9) - 7) ** 2, n_trials=10)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "objective.py").write_text(OBJECTIVE)
+    rows = [f"{i / 40},{kind},{(i / 40 - 0.35) ** 2 + 0.2 * (kind == 'b')}" for i in range(40) for kind in "ab"]
+    (tmp_path / "old.csv").write_text("\n".join(["x,kind,value", *rows]) + "\n")
+    return tmp_path
+
+
+def jumbo_run(folder: Path, storage: str, trials: int) -> None:
+    (folder / "study.toml").write_text(STUDY.replace("STORAGE", storage))
+    command = [Path(sys.executable).with_name("jumbo"), "run", "study.toml", "--trials", str(trials)]
+    path = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "JUMBO_CACHE": str(folder / "cache")}
+    done = subprocess.run(command, cwd=folder, env=path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def trials(address: str, study: str = "moved") -> list[FrozenTrial]:
+    with opened(address) as storage:
+        return optuna.load_study(study_name=study, storage=storage).get_trials()
+
+
+def test_a_study_moves_from_sqlite_and_goes_on(folder: Path, postgresql: str) -> None:
+    for name in ("stays", "moves"):
+        jumbo_run(folder, f"sqlite:///{name}.db", 5)
+    jumbo_run(folder, "sqlite:///stays.db", 10)
+    with opened(f"sqlite:///{folder}/moves.db") as source, opened(postgresql) as destination:
+        optuna.copy_study(from_study_name="moved", from_storage=source, to_storage=destination)
+    jumbo_run(folder, postgresql, 10)
+    here, there = trials(f"sqlite:///{folder}/stays.db"), trials(postgresql)
+    assert [t.state.name for t in there] == ["COMPLETE"] * 10
+    assert [(t.params, t.value) for t in there] == [(t.params, t.value) for t in here], "as if it had never moved"
+    assert [t.user_attrs["why"] for t in there] == [t.user_attrs["why"] for t in here]
+
+
+def test_three_processes_share_one_study(postgresql: str) -> None:
+    with opened(postgresql) as storage:
+        optuna.create_study(study_name="shared", storage=storage)
+    workers = [subprocess.Popen([sys.executable, "-c", WORKER, postgresql]) for _ in range(3)]
+    assert [worker.wait(120) for worker in workers] == [0, 0, 0]
+    found = trials(postgresql, "shared")
+    assert [t.state.name for t in found] == ["COMPLETE"] * 30
+    assert max(Counter(tuple(t.params.values()) for t in found).values()) == 1, "no configuration twice"
+    assert min(t.value for t in found) == 0
