@@ -12,7 +12,7 @@ from jumbo_bo.history import History, Task
 from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space import Space
-from jumbo_bo.transfer import _density, _spearman, _weights, transfer
+from jumbo_bo.transfer import TaskTransfer, _density, _spearman, _verdict, _weights, transfer
 
 SPACE = Space({"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)})
 
@@ -97,6 +97,23 @@ def test_an_unrelated_past_is_called_that():
     assert report.gain < 0.05
     assert any(words in report.verdict for words in ("no difference", "being ignored", "mislead"))
     assert "agreement" in report.verdict
+
+
+@pytest.mark.parametrize(
+    ("gain", "agreement", "share", "expected"),
+    [
+        (0.5, 0.9, 0.8, "The old runs help: they make the new trials 1.65 times as expected"),
+        (0.0, 0.7, 0.8, "point the right way"),
+        (0.0, 0.1, 0.8, "make no difference"),
+        (-0.5, 0.1, 0.1, "are being ignored"),
+        (-0.5, 0.1, 0.6, "mislead"),
+        (0.0, math.nan, 0.6, "make no difference"),
+    ],
+)
+def test_verdicts(gain, agreement, share, expected):
+    verdict = _verdict([TaskTransfer("old", 0.5, gain, agreement)], gain, share, 10)
+    assert expected in verdict
+    assert f"{share:.0%} of what the model expects" in verdict
 
 
 def test_early_and_without_old_runs():

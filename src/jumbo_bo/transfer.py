@@ -33,6 +33,7 @@ Array = npt.NDArray[np.float64]
 
 ENOUGH = 5  # trials before a verdict
 CLEAR = 0.05  # nats per trial: less is no difference
+ALIKE = 0.3  # rank agreement of old tasks that point the right way
 MOST_TASKS = 20  # that get a model of their own, the ones with the largest weights
 RECENT = 100  # trials a gain is measured on; each costs a fit per task
 
@@ -140,8 +141,10 @@ def _verdict(tasks: list[TaskTransfer], gain: float, share: float, n: int) -> st
             f"The old runs help: they make the new trials {math.exp(gain):.3g} times as expected as without them, and "
             f"{used}. Most of it comes from {best.name} (rank agreement {best.agreement:+.2f}).{upside}"
         )
-    known = [t.agreement for t in tasks if math.isfinite(t.agreement)]
-    typical = f"a typical old task ranks the new trials with an agreement of {np.median(known):+.2f}" if known else used
+    agreement = float(np.median([t.agreement for t in tasks if math.isfinite(t.agreement)] or [0.0]))
+    typical = f"a typical old task ranks the new trials with an agreement of {agreement:+.2f}"
+    if gain >= -CLEAR and agreement >= ALIKE:
+        return f"The old runs point the right way ({typical}), but by now the new trials tell as much by themselves; {used}."
     if gain >= -CLEAR:
         return f"The old runs make no difference: the new trials are as expected without them; {typical}, and {used}."
     state = "are being ignored" if share < 0.2 else "mislead"

@@ -1,0 +1,48 @@
+"""`jumbo report`: options and what is shown; the page is made by jumbo_bo/report/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jumbo_bo.cli.view import console, explained
+from jumbo_bo.errors import UserError
+
+
+def report(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The study file, for example study.toml.")],
+    output: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    without_old_runs: Annotated[
+        bool, typer.Option("--without-old-runs", help="Do not read the old runs: faster, but no map and no transfer.")
+    ] = False,
+) -> None:
+    """Write one HTML page about the study: the best trial, all others and their reasons, and what the old runs gave.
+
+    It can be written at any time, also while the study runs. The page needs no network: send it by mail, open it
+    with a browser.
+    """
+    with explained("report"):
+        if not output.absolute().parent.is_dir():
+            raise UserError(f"the folder {output.parent} of --output does not exist; create it first")
+        if output.is_dir():
+            raise UserError(f"--output {output} is a folder; name a file in it, for example {output / 'report.html'}")
+        from jumbo_bo.report import page, write
+        from jumbo_bo.runner.book import build_optimizer, opened_book
+        from jumbo_bo.studies import follow
+        from jumbo_bo.study_file import load
+        from jumbo_bo.transfer import transfer
+
+        file = load(study)
+        with opened_book(file, create=False) as book:
+            trials = book.trials()
+        about = file.name, file.space, file.direction, trials
+        if without_old_runs:
+            text = page(*about)
+        else:
+            optimizer = follow(build_optimizer(file, file.trials, console(stderr=True).print), trials)
+            text = page(*about, optimizer, transfer(optimizer))
+        write(output, text)
+        size = output.stat().st_size / 1e6
+        console().print(f"Wrote {output} ({size:.1f} MB, {len(trials)} trials); open it with a browser.")
