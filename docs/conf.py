@@ -29,7 +29,7 @@ html_theme = "furo"
 html_title = f"jumbo-bo {version}"
 
 MENU = {
-    "Start": ["tutorial", "old-runs", "lab", "report"],
+    "Start": ["tutorial", "old-runs", "lab", "explain", "report"],
     "With what you use": ["optuna", "ray", "botorch", "migrate"],
     "Applications": ["circuits"],
     "Behind it": ["how-it-works", "results", "api"],

@@ -144,7 +144,7 @@ def _verdict(tasks: list[TaskTransfer], gain: float, share: float, n: int) -> st
     agreement = float(np.median([t.agreement for t in tasks if math.isfinite(t.agreement)] or [0.0]))
     typical = f"a typical old task ranks the new trials with an agreement of {agreement:+.2f}"
     if gain >= -CLEAR and agreement >= ALIKE:
-        return f"The old runs point the right way ({typical}), but by now the new trials tell as much by themselves; {used}."
+        return f"The old runs point the right way ({typical}), but by now the new trials tell as much alone; {used}."
     if gain >= -CLEAR:
         return f"The old runs make no difference: the new trials are as expected without them; {typical}, and {used}."
     state = "are being ignored" if share < 0.2 else "mislead"
