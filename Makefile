@@ -66,8 +66,8 @@ $(INTEROP): $(INSTALLED)
 # Debian packages are installed only where this may be done; the tests that miss one say so and are skipped.
 $(INTEGRATION): $(INSTALLED)
 	@echo "installing Ray, MLflow and the other ends of the integration tests into .venv"
-	@$(PIP) -e '.[bench,dev,ray,mlflow,postgresql,dashboard,docs]'
-	@for pair in chromium:chromium initdb:postgresql; do \
+	@$(PIP) -e '.[integration]'
+	@for pair in chromium:chromium initdb:postgresql ngspice:ngspice; do \
 	  PATH="$$PATH:$$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)" command -v $${pair%%:*} >/dev/null || missing="$$missing $${pair##*:}"; \
 	done; [ -z "$$missing" ] || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq $$missing >/dev/null; } \
 	  || echo "Debian packages not installed:$$missing; their tests are skipped"

@@ -14,13 +14,13 @@ SRC = Path(__file__).resolve().parent.parent / "src" / "jumbo_bo"
 
 # A module imports from earlier lines only; the modules of a package (methods, bench) also from each other.
 LAYERS = (
-    ("axes", "errors"),
+    ("axes", "errors", "supervise"),
     ("space", "warp", "summary", "storage"),
-    ("frames", "features"),
-    ("history",),
+    ("frames", "features", "likeness"),
+    ("history", "toml"),
     ("training",),
     ("readers", "pretrain", "kernel"),
-    ("gp", "nets"),
+    ("gp", "nets", "guess", "trackers"),
     ("acquisition", "theory"),
     ("argmax",),
     ("methods",),

@@ -5,14 +5,13 @@ import math
 import numpy as np
 import pytest
 from optuna.distributions import FloatDistribution
-from scipy.stats import spearmanr
 
 from jumbo_bo import gp as gps
 from jumbo_bo.history import History, Task
 from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space import Space
-from jumbo_bo.transfer import TaskTransfer, _density, _spearman, _verdict, _weights, transfer
+from jumbo_bo.transfer import TaskTransfer, _density, _verdict, _weights, transfer
 
 SPACE = Space({"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)})
 
@@ -132,8 +131,3 @@ def test_constant_values_and_failures_do_not_break_it():
     failing = study((task("same", good),), 6)
     failing.fail(SPACE.decode([0.5, 0.5]))
     assert transfer(failing).n_trials == 7
-
-
-def test_spearman_is_scipys(rng):
-    a, b = rng.integers(0, 5, 30).astype(float), rng.random(30)
-    assert _spearman(a, b) == pytest.approx(spearmanr(a, b).statistic)

@@ -22,10 +22,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from jumbo_bo import likeness
 from jumbo_bo.frames import LARGEST, Columns, Source, check_direction, closest, parse, to_polars
 from jumbo_bo.space import Array, Space
 from jumbo_bo.summary import Report, clip, notes, some, table
 from jumbo_bo.warp import Warp, fit_warp
+
+TASKS_COMPARED = 40  # by `correlations`
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +158,17 @@ class History:
         weight: Array = np.bincount(cell, minlength=n * k_tasks).astype(float)
         z: Array = np.bincount(cell, weights=z_rows, minlength=n * k_tasks) / np.maximum(weight, 1.0)
         return np.ascontiguousarray(u[new]), z.reshape(n, k_tasks), weight.reshape(n, k_tasks)
+
+    def correlations(self, neighbours: bool = False) -> tuple[tuple[str, ...], Array]:  # -> K names, (K, K)
+        """Spearman's rank correlation between tasks, target first, at most TASKS_COMPARED of them: 1 when they agree
+        which configurations are good. Measured on configurations that both have tried, NaN where these are too few;
+        with `neighbours` such pairs are estimated from configurations that are close to each other."""
+        tasks = (*([self.target] if self.target else []), *self.tasks)[:TASKS_COMPARED]
+        rho = likeness.on_shared([(t.u, t.y) for t in tasks])
+        if neighbours and np.isnan(rho).any():
+            near = likeness.of_neighbours([(self.space.transform(t.u), t.y) for t in tasks])
+            rho = np.where(np.isnan(rho), near, rho)
+        return tuple(t.name for t in tasks), rho
 
     def summary(self) -> str:
         """A table of the tasks, then dropped rows with an example each, then columns that were missing or ignored."""

@@ -35,7 +35,7 @@ def read_history(path: PathLike | Iterable[PathLike], space: Space, **columns: A
     Options are those of `History.from_frame`: task, objective, direction, target, rename, fill, on_bad_rows.
     """
     options = Columns.of(columns)
-    files = _files(path)
+    files = files_of(path)
     parts = [_read(file, task, space, options) for file, task in zip(files, _task_names(files), strict=True)]
     return checked(History.combine(*parts), options)
 
@@ -70,7 +70,7 @@ def from_storage(
     try:
         known = optuna.get_all_study_names(storage)
     except Exception as error:  # SQLAlchemy, a driver or a journal: many kinds, one meaning for the user
-        raise ValueError(f"{shown} cannot be read as an Optuna storage: {_first_line(error)}") from error
+        raise ValueError(f"{shown} cannot be read as an Optuna storage: {first_line(error)}") from error
     wanted = sorted(known) if study_names is None else list(study_names)
     for name in wanted:
         if name not in known:
@@ -91,7 +91,7 @@ def _read(file: Path, task: str, space: Space, options: Columns) -> History:
         return from_source(scan(file), space, options, source)
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         kind = file.suffix.lower().lstrip(".").upper()
-        raise ValueError(f"{file} cannot be read as {kind}: {_first_line(error)}") from error
+        raise ValueError(f"{file} cannot be read as {kind}: {first_line(error)}") from error
 
 
 def _scan_csv(file: Path, separator: str = ",") -> pl.LazyFrame:
@@ -133,7 +133,7 @@ FORMATS: dict[str, tuple[int, Callable[[Path], pl.LazyFrame]]] = {
 }
 
 
-def _files(path: PathLike | Iterable[PathLike]) -> list[Path]:
+def files_of(path: PathLike | Iterable[PathLike]) -> list[Path]:
     if isinstance(path, str | os.PathLike):
         path = [path]
     files: list[Path] = []
@@ -228,5 +228,5 @@ def _without_password(url: str) -> str:
         return "the storage"
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]

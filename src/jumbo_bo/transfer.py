@@ -19,12 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from jumbo_bo import gp as gps
 from jumbo_bo.argmax import sobol
 from jumbo_bo.explain import trust
 from jumbo_bo.features import FeatureNet
+from jumbo_bo.likeness import spearman
 from jumbo_bo.methods.base import View, cold_kernel
 from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.optimizer import Optimizer
@@ -84,7 +84,7 @@ def transfer(optimizer: Optimizer) -> TransferReport:
             name,
             float(weights[k]),
             _density(_alone(view, blocks, heads[:, [k]], z)) - cold if k in measured else math.nan,
-            _spearman(heads[:, k], z),
+            spearman(heads[:, k], z),
         )
         for k, name in enumerate(net.tasks)
     ]
@@ -114,14 +114,6 @@ def _density(gp: gps.GP) -> float:
         return math.nan
     mean, sd = gps.leave_one_out(gp)
     return float(np.mean(-0.5 * ((gp.y - mean) / sd) ** 2 - np.log(sd) - 0.5 * math.log(2 * math.pi)))
-
-
-def _spearman(a: Array, b: Array) -> float:
-    if len(a) < 2:
-        return math.nan
-    x, y = rankdata(a) - (len(a) + 1) / 2, rankdata(b) - (len(b) + 1) / 2
-    size = math.sqrt(float(x @ x) * float(y @ y))
-    return float(x @ y) / size if size > 0 else math.nan
 
 
 def _without_old_runs(optimizer: Optimizer) -> str:

@@ -1,0 +1,122 @@
+"""What was read from old runs, as tables and as JSON."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from jumbo_bo.history import History
+from jumbo_bo.likeness import SHARED
+from jumbo_bo.study_file import span
+from jumbo_bo.summary import clip
+
+
+def show(screen: Console, history: History, rename: Mapping[str, str] | None) -> None:
+    """`rename` tells which column became which parameter; None when that was shown already."""
+    screen.print(fitted(history.summary(), screen.width if screen.is_terminal else None))
+    if rename is not None:
+        _show_columns(screen, history, rename)
+    names, rho = history.correlations(neighbours=True)
+    if len(names) > 1:
+        measured = history.correlations()[1]
+        _show_correlations(screen, names, rho.tolist(), [[math.isfinite(r) for r in row] for row in measured.tolist()])
+    if len(names) < len(history.tasks):
+        screen.print(f"Only the first {len(names)} tasks were compared.")
+
+
+def data(history: History, rename: Mapping[str, str]) -> dict[str, Any]:
+    names, rho = history.correlations(neighbours=True)
+    measured = history.correlations()[1]
+    read: dict[str, int] = {}
+    for report in history.reports:
+        for task, n in report.read.items():
+            read[task] = read.get(task, 0) + n
+    target = [history.target] if history.target else []
+    used = {t.name: len(t.y) for t in (*target, *history.tasks, *history.constant)}
+    return {
+        "rows": {"used": history.n_rows, "read": sum(read.values())},
+        "target": history.target.name if history.target else None,
+        "tasks": {
+            name: {"used": used.get(name, 0), "read": n, "constant": name in {t.name for t in history.constant}}
+            for name, n in sorted(read.items())
+        },
+        "parameters": {name: span(dist) for name, dist in history.space.distributions.items()},
+        "renamed": dict(rename),
+        "sources": [asdict(report) for report in history.reports],
+        "correlations": {
+            "tasks": list(names),
+            "spearman": [[r if math.isfinite(r) else None for r in row] for row in rho.tolist()],
+            "on_shared_configurations": [[math.isfinite(r) for r in row] for row in measured.tolist()],
+        },
+    }
+
+
+def fitted(text: str, width: int | None) -> str:
+    """A summary wrapped to the terminal: its own line breaks undone, its indents kept."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith("    ") and lines:
+            lines[-1] += line[3:]
+        else:
+            lines.append(line)
+    wrapper = textwrap.TextWrapper(width or 10**6, subsequent_indent="    ", break_on_hyphens=False)
+    return "\n".join(part for line in lines for part in wrapper.wrap(line))
+
+
+def plain_table(*columns: str, right: bool = False) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for i, name in enumerate(columns):
+        table.add_column(name, justify="right" if right and i else "left", overflow="fold")
+    return table
+
+
+def _show_columns(screen: Console, history: History, rename: Mapping[str, str]) -> None:
+    column = {new: old for old, new in rename.items()}
+    table = plain_table("parameter", "values", "read from")
+    for name, dist in history.space.distributions.items():
+        lacking = [r.source for r in history.reports if name in r.missing]
+        source = column.get(name, name) if len(lacking) < len(history.reports) else "-"
+        where = f" (missing in {len(lacking)} of {len(history.reports)} sources)" if lacking else ""
+        table.add_row(name, span(dist), source + where)
+    screen.print()
+    screen.print(table)
+
+
+def _show_correlations(
+    screen: Console, names: Sequence[str], rho: Sequence[Sequence[float]], measured: Sequence[Sequence[bool]]
+) -> None:
+    """The lower triangle, as many columns as there is room for."""
+    pairs = [(rho[i][j], measured[i][j]) for i in range(len(names)) for j in range(i)]
+    if not any(math.isfinite(r) for r, _ in pairs):
+        screen.print(f"\nThe tasks cannot be compared: fewer than {SHARED} rows, or nowhere near each other.")
+        return
+    rows = [clip(name, 20) for name in names]
+    heads, room = rows[:-1], screen.width - max(map(len, rows)) - 4
+    if sum(max(len(name), 6) + 2 for name in heads) > room:
+        rows = [f"{i} {name}" for i, name in enumerate(rows, 1)]
+        heads = [str(i) for i in range(1, len(rows))][: (room - 3) // 8]
+    table = plain_table("", *heads, right=True)
+    for i, name in enumerate(rows[1:], 1):
+        table.add_row(name, *(_correlation(rho[i][j], measured[i][j]) if j < i else "" for j in range(len(heads))))
+    screen.print("\nHow alike the tasks are (Spearman correlation of their results):")
+    screen.print(table)
+    if len(heads) < len(names) - 1:
+        screen.print(f"The first {len(heads)} columns of {len(names) - 1}; all of them: --json")
+    screen.print("1: what is good in one is good in the other; 0: unrelated; below 0: the opposite.")
+    if any(math.isfinite(r) and not known for r, known in pairs):
+        screen.print(
+            f"~: estimated from neighbouring configurations, as fewer than {SHARED} are the same; it falls short where "
+            "rows are few."
+        )
+    if not all(math.isfinite(r) for r, _ in pairs):
+        screen.print("-: not known, too few rows or all results the same.")
+
+
+def _correlation(rho: float, measured: bool) -> str:
+    return f"{'' if measured else '~'}{rho:.2f}" if math.isfinite(rho) else "-"

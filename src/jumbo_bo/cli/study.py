@@ -1,0 +1,238 @@
+"""`jumbo init` and `jumbo import`: from a table of old runs to a study file, and what is read from it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from jumbo_bo.cli.view import console, explained
+from jumbo_bo.errors import UserError
+
+if TYPE_CHECKING:
+    from jumbo_bo.guess import Guess
+    from jumbo_bo.history import History
+    from jumbo_bo.space import Space
+    from jumbo_bo.study_file import StudyFile
+
+Objective = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the result.")]
+Task = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="The column that tells the problems apart; without one, each file is one."),
+]
+Minimize = Annotated[bool | None, typer.Option("--minimize/--maximize", help="Is a smaller or a larger result better?")]
+Ignore = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="No parameter; also a pattern like 'x_*'. May be repeated.")
+]
+
+INIT_EXAMPLES = """Examples:
+
+- `jumbo init runs.csv`
+
+- `jumbo init 'runs/*.csv' --objective valid_loss --task dataset --ignore 'train_*'`
+
+- `jumbo init --output new/study.toml` (no old runs: a template to fill in)
+"""
+IMPORT_EXAMPLES = """Examples:
+
+- `jumbo import study.toml`
+
+- `jumbo import runs.csv --objective accuracy --maximize`
+
+- `jumbo import more/*.csv --space-from study.toml`
+
+- `jumbo import study.toml --json > import.json`
+"""
+
+
+def init(
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="FILES", help="Tables of old runs: CSV, TSV, Parquet or JSONL.")
+    ] = None,
+    objective: Objective = None,
+    task: Task = None,
+    minimize: Minimize = None,
+    ignore: Ignore = None,
+    output: Annotated[Path, typer.Option(help="The file to write.")] = Path("study.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Write a study.toml: your parameters and their ranges, guessed from a table of old runs.
+
+    Every guess is shown with its reason; the file has comments and is yours to change.
+    """
+    asked = _asked(objective, task, minimize)
+    with explained("init"):
+        if not files and (objective or task or ignore):
+            raise typer.BadParameter(
+                "they describe columns, so pass a table, too", param_hint="--objective/--task/--ignore"
+            )
+        if output.exists() and not force:
+            raise UserError(f"{output} exists; pass --force to replace it, or --output for another file")
+        if not output.absolute().parent.is_dir():
+            raise UserError(
+                f"the folder {output.absolute().parent} does not exist; make it, or choose another --output"
+            )
+        from jumbo_bo.cli.template import study_text
+        from jumbo_bo.guess import guess, read_table
+        from jumbo_bo.study_file import load
+
+        screen, name = console(), _study_name(output)
+        if files:
+            guessed = guess(read_table(files), ignore=ignore or (), **asked)
+            where = _from_folder(files, output.absolute().parent)
+            text = study_text(name, guessed.space, guessed.direction, where, guessed.columns, guessed.notes)
+        else:
+            text = study_text(name, _example(), **asked)
+        output.write_text(text, encoding="utf-8")
+        load(output)  # what we write, we can read
+        if files:
+            _show_guess(screen, guessed)
+        screen.print(f"\nWrote {output}." if files else f"Wrote {output}, an example to fill in.")
+        steps = [(str(output), "read it, and correct what is wrong" if files else "write your parameters into [space]")]
+        steps += [(f"jumbo import {output}", "shows how the old runs are read")] if files else []
+        steps += [(f"jumbo ask {output}", "suggests a trial that you make yourself")]
+        steps += [(f"jumbo run {output}", "makes all trials, once [objective] is there")]
+        _show_steps(screen, steps)
+
+
+def import_(
+    files: Annotated[list[str], typer.Argument(metavar="STUDY.TOML|FILES", help="A study file, or tables.")],
+    space_from: Annotated[
+        Path | None, typer.Option(metavar="STUDY.TOML", help="Read FILES as this study does, instead of guessing.")
+    ] = None,
+    objective: Objective = None,
+    task: Task = None,
+    minimize: Minimize = None,
+    ignore: Ignore = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")] = False,
+) -> None:
+    """Show what is read from the old runs: rows used and dropped and why, columns, and how alike the tasks are.
+
+    Nothing is changed or written; `jumbo run` and `jumbo ask` read the old runs by themselves.
+    """
+    asked = _asked(objective, task, minimize)
+    studies = [file for file in files if file.endswith(".toml")]
+    if studies and (len(files) > 1 or space_from):
+        raise typer.BadParameter("pass one study file, or tables and --space-from STUDY.TOML", param_hint="FILES")
+    if studies and (asked or ignore):
+        raise typer.BadParameter("a study file says this itself, in [[history]]", param_hint="--objective/--task/...")
+    with explained("import"):
+        from jumbo_bo.cli.old_runs import data, show
+        from jumbo_bo.study_file import load
+
+        screen = console()
+        guessed, study = None, None
+        rename: Mapping[str, str]
+        if studies:
+            study = load(files[0])
+            history = study.history()
+            rename = {old: new for past in study.past for old, new in past.options.get("rename", {}).items()}
+            if history is None:
+                raise UserError(f'{files[0]} names no old runs; add [[history]] with files = "runs/*.csv" to it')
+        else:
+            history, rename, guessed = _read_tables(files, space_from, asked, ignore or [])
+        if as_json:
+            typer.echo(json.dumps(data(history, rename), indent=2))
+            return
+        if guessed:
+            _show_guess(screen, guessed)
+            screen.print()
+        show(screen, history, None if guessed else rename)
+        _show_steps(screen, _next(files, study, space_from))
+
+
+def _asked(objective: str | None, task: str | None, minimize: bool | None) -> dict[str, Any]:
+    direction = None if minimize is None else "minimize" if minimize else "maximize"
+    asked = {"objective": objective, "task": task, "direction": direction}
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def _read_tables(
+    files: Sequence[str], space_from: Path | None, asked: dict[str, Any], ignore: Sequence[str]
+) -> tuple[History, Mapping[str, str], Guess | None]:
+    """The history, which column became which parameter, and the guess if there had to be one."""
+    from jumbo_bo.guess import guess, read_table
+    from jumbo_bo.readers import read_history
+    from jumbo_bo.study_file import load
+
+    study = load(space_from) if space_from else None
+    told = next((past.options for past in study.past if past.kind == "files"), None) if study else None
+    if study and told is not None:
+        columns = {"direction": study.direction} | {k: v for k, v in told.items() if k != "target"} | asked
+        return read_history(files, study.space, **columns), columns.get("rename", {}), None
+    guessed = guess(read_table(files), ignore=ignore, **asked)
+    history = read_history(files, study.space if study else guessed.space, **guessed.columns)
+    return history, guessed.rename, None if study else guessed
+
+
+def _study_name(output: Path) -> str:
+    from jumbo_bo.study_file import NAME
+
+    folder = output.absolute().parent.name
+    return folder if NAME.right(folder) else "study"
+
+
+def _from_folder(files: Sequence[str], folder: Path) -> str | list[str]:
+    """As the study file in that folder names them. All tables of a folder are a pattern, also for those to come."""
+    absolute = [Path(os.path.abspath(os.path.expanduser(file))) for file in files]
+    paths = [
+        Path(os.path.relpath(path, folder)) if not os.path.isabs(file) or path.is_relative_to(folder) else path
+        for file, path in zip(files, absolute, strict=True)
+    ]
+    pattern = absolute[0].parent.glob(f"*{absolute[0].suffix}")
+    if len(paths) > 1 and sorted(pattern) == sorted(set(absolute)):
+        return (paths[0].parent / f"*{paths[0].suffix}").as_posix()
+    return paths[0].as_posix() if len(paths) == 1 else [path.as_posix() for path in paths]
+
+
+def _example() -> Space:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    from jumbo_bo.space import Space
+
+    return Space(
+        {
+            "lr": FloatDistribution(1e-5, 0.1, log=True),
+            "units": IntDistribution(16, 512, step=16),
+            "activation": CategoricalDistribution(("relu", "tanh")),
+        }
+    )
+
+
+def _show_guess(screen: Console, guess: Guess) -> None:
+    from jumbo_bo.cli.old_runs import plain_table
+    from jumbo_bo.study_file import span
+
+    table = plain_table("column", "taken as", "because")
+    for column, why in guess.notes.items():
+        dist = guess.space.distributions.get(guess.rename.get(column, column))
+        if column in (guess.objective, guess.task):
+            role, _, reason = why.removeprefix("the ").partition(", ")
+            table.add_row(column, role, reason, style="bold")
+        elif dist is not None:
+            table.add_row(column, span(dist), why)
+        else:
+            table.add_row(column, "-", why, style="dim")
+    screen.print(table)
+
+
+def _next(files: Sequence[str], study: StudyFile | None, space_from: Path | None) -> list[tuple[str, str]]:
+    if study:
+        if study.job.command:
+            return [(f"jumbo run {files[0]}", "learn from these runs and start")]
+        return [(f"jumbo ask {files[0]}", "learn from these runs and suggest the first trial")]
+    if space_from:
+        return [(str(space_from), "add these runs: [[history]] and below it files = ...")]
+    return [(f"jumbo init {' '.join(files[:3])}{' ...' * (len(files) > 3)}", "write this to a study.toml")]
+
+
+def _show_steps(screen: Console, steps: Sequence[tuple[str, str]]) -> None:
+    screen.print("\nNext:")
+    width = max(len(command) for command, _ in steps)
+    for command, what in steps:
+        screen.print(f"  {command.ljust(width)}  {what}")

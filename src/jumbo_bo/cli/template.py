@@ -1,0 +1,111 @@
+"""The text of a new study.toml, with every key explained and the unusual ones commented out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from jumbo_bo.methods import METHODS
+from jumbo_bo.space import Space
+from jumbo_bo.toml import key, parameter, written
+
+WIDEST = 64  # a longer line gets its comment two spaces after its end
+Line = tuple[str, str]  # TOML, comment
+
+
+def study_text(
+    name: str,
+    space: Space,
+    direction: str = "minimize",
+    files: str | Sequence[str] | None = None,
+    columns: Mapping[str, Any] | None = None,
+    notes: Mapping[str, str] | None = None,
+) -> str:
+    """`columns` are the options for the reader of `files`, `notes` the reasons for each column of theirs."""
+    columns, notes = columns or {}, notes or {}
+    return "\n".join(
+        [
+            "# A study for jumbo-bo. After # come explanations, and options to switch on.",
+            "",
+            *_aligned(_study(name, direction)),
+            "",
+            "# The parameters and how far each may go. A float or int may have log = true (a logarithmic scale) or",
+            "# step = ... (a grid); choices that are numbers are taken in their order.",
+            "[space]",
+            *_aligned(_parameters(space, columns.get("rename", {}), notes)),
+            "",
+            "# Runs of similar problems, one [[history]] for each source: files, or optuna, mlflow, wandb, ray.",
+            *_aligned(_history(files, columns, space)),
+            *_left_out(notes),
+            "",
+            "# How `jumbo run` makes a trial: it starts this command (no shell) and reads the last line printed,",
+            '# JSON like {"value": 0.123}. Without it you make the trials yourself, with `jumbo ask` and `jumbo tell`.',
+            *_aligned(_objective(space)),
+            "",
+        ]
+    )
+
+
+def _study(name: str, direction: str) -> Iterator[Line]:
+    yield f"name = {written(name)}", "of the study in the storage"
+    yield f"direction = {written(direction)}", '"minimize": smaller is better; or "maximize"'
+    yield "trials = 50", "how many to make; more can be added later"
+    yield 'storage = "sqlite:///study.db"', "any Optuna storage; a relative path starts at this file's folder"
+    yield '# method = "jumbo-joint"', f"one of {', '.join(METHODS)}"
+    yield "# seed = 0", "another seed, other suggestions"
+
+
+def _parameters(space: Space, rename: Mapping[str, str], notes: Mapping[str, str]) -> Iterator[Line]:
+    column = {new: old for old, new in rename.items()}
+    for name, dist in space.distributions.items():
+        seen = "" if "choices" in (made := parameter(dist)) else notes.get(column.get(name, name), "")
+        yield f"{key(name)} = {written(made)}", seen
+
+
+def _history(files: str | Sequence[str] | None, columns: Mapping[str, Any], space: Space) -> Iterator[Line]:
+    on, first = "# " if files is None else "", space.names[0]
+    task = columns.get("task")
+    yield f"{on}[[history]]", ""
+    yield f"{on}files = {written(files or 'runs/*.csv')}", 'a path, a pattern like "runs/*.csv", or a list of them'
+    yield f"{on}objective = {written(columns.get('objective', 'loss'))}", "the column with the result"
+    yield f"{on}direction = {written(columns.get('direction', 'minimize'))}", "of that column"
+    yield (
+        f"{on if task else '# '}task = {written(task or 'dataset')}",
+        "the column that tells the problems apart; without it, each file is one",
+    )
+    rename = columns.get("rename")
+    yield f"{on if rename else '# '}rename = {written(rename or {'old_name': first})}", "column = parameter"
+    fill = written({first: space.decode([0.5] * space.d)[first]})
+    yield f"# fill = {fill}", "where runs were made before a parameter existed; otherwise random values"
+    yield '# target = "new"', "the task that is the new problem itself, if it has runs already"
+    yield '# on_bad_rows = "error"', "to stop at a row that cannot be used; otherwise it is left out and counted"
+
+
+def _left_out(notes: Mapping[str, str]) -> list[str]:
+    reasons = {c: why.removeprefix("left out") for c, why in notes.items() if why.startswith("left out")}
+    return ["# Columns left out:"] * bool(reasons) + [f"#   {_clean(c + why)}" for c, why in reasons.items()]
+
+
+def _objective(space: Space) -> Iterator[Line]:
+    plain = next((name for name in space.names if not {"{", "}"} & set(name)), "lr")
+    yield "# [objective]", ""
+    yield (
+        '# command = ["python", "train.py"]',
+        f"--name value is added for all parameters; or place them: {written(f'--{plain}={{{plain}}}')}",
+    )
+    yield '# input = "json"', "parameters as one JSON object on standard input instead"
+    yield '# value = "loss"', 'another key than "value" in the line printed'
+    yield "# workers = 2", "trials at the same time"
+    yield "# timeout = 3600", "seconds for one attempt"
+    yield "# retries = 1", "attempts after a failed one"
+
+
+def _aligned(lines: Iterable[Line]) -> list[str]:
+    several = list(lines)
+    width = max((len(text) for text, comment in several if comment and len(text) <= WIDEST), default=0)
+    return [f"{text.ljust(width)}  # {_clean(comment)}" if comment else text for text, comment in several]
+
+
+def _clean(text: str) -> str:
+    """A comment may hold no line breaks or control characters."""
+    return "".join(c if c.isprintable() else "?" for c in text)
