@@ -97,14 +97,19 @@ def trials(storage: str, study: str = "demo-protein-seed0") -> list[optuna.trial
     [
         (["--help"], ["old runs", "jumbo demo", "jumbo bench run fcnet-dt"]),
         (["demo", "--help"], ["Example: jumbo demo", "protein|parkinsons|naval|slice", "Ctrl-C"]),
-        (["bench", "--help"], ["jumbo bench", "run", "report"]),
-        (["bench", "run", "--help"], ["jumbo bench run", "--methods"]),
+        (["bench", "--help"], ["jumbo bench", "run", "report", "Examples"]),
+        (["bench", "run", "--help"], ["jumbo bench run", "--methods", "Example"]),
     ],
 )
 def test_help(arguments: list[str], expected: list[str]) -> None:
     result = jumbo(*arguments)
     assert result.exit_code == 0
     assert [text for text in expected if text not in result.output] == []
+
+
+@pytest.mark.parametrize("command", [c.name or c.callback.__name__ for c in cli.app.registered_commands])
+def test_every_command_has_examples(command: str) -> None:
+    assert re.search(rf"Examples?:.*jumbo {command}", jumbo(command, "--help").output, re.DOTALL)
 
 
 def test_version_and_bare_command() -> None:

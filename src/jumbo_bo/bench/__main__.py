@@ -10,14 +10,20 @@ import typer
 from jumbo_bo.bench import stats
 from jumbo_bo.bench.run import SUITES, Run, parse_method, run_suite, split_methods
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="The paper's experiments on real data.")
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="The paper's experiments on real data.",
+    epilog="Examples:\n\n- `jumbo bench run fcnet-dt --problems protein --seeds 5`\n\n- `jumbo bench report fcnet-dt`",
+)
 
 SuiteName = Annotated[str, typer.Argument(help=f"One of: {', '.join(SUITES)}")]
 Out = Annotated[Path, typer.Option(help="Where the runs and the report go.")]
 Problems = Annotated[str, typer.Option(help="Only these problems, separated by commas.")]
 
 
-@app.command()
+@app.command(epilog="Example: `jumbo bench run fcnet-dt --methods jumbo-joint,gp-ucb --seeds 5 --jobs 2`")
 def run(
     suite: SuiteName,
     methods: Annotated[str, typer.Option(help="For example: jumbo-joint,gp-ucb,jumbo:warm=g")] = "jumbo-joint,gp-ucb",
@@ -49,7 +55,7 @@ def run(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(epilog="Example: `jumbo bench report fcnet-dt --methods jumbo-joint,gp-ucb`")
 def report(
     suite: SuiteName,
     trials: Annotated[int | None, typer.Option(help="Runs of this length; default: the longest.")] = None,

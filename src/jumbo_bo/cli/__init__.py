@@ -9,14 +9,15 @@ from typing import Annotated
 
 import typer
 
-from jumbo_bo.cli import demo
+from jumbo_bo.cli import demo, lab, report, run, study
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Bayesian optimization that learns from your old runs. First time here? Try `jumbo demo`.",
-    epilog="Examples:\n\n- `jumbo demo --target naval`\n\n- `jumbo bench run fcnet-dt --problems protein --seeds 5`",
+    epilog="Examples:\n\n- `jumbo init runs.csv`\n\n- `jumbo demo --target naval`\n\n"
+    "- `jumbo bench run fcnet-dt --problems protein --seeds 5`",
 )
 
 
@@ -41,6 +42,19 @@ def _options(
     pass
 
 
+app.command(epilog=study.INIT_EXAMPLES)(study.init)
+app.command("import", epilog=study.IMPORT_EXAMPLES)(study.import_)
+app.command(epilog="Examples: `jumbo run study.toml`, `jumbo run study.toml --trials 100`")(run.run)
+app.command(epilog="Examples: `jumbo ask study.toml -n 4`, `jumbo ask study.toml --again`")(lab.ask)
+# A negative value is no option.
+app.command(
+    epilog="Examples: `jumbo tell study.toml 3 0.71`, `jumbo tell study.toml 4 --failed`, "
+    "`jumbo tell study.toml < results.jsonl`",
+    context_settings={"ignore_unknown_options": True},
+)(lab.tell)
+app.command(epilog="Examples: `jumbo status study.toml`, `jumbo status study.toml --json`")(run.status)
+app.command(epilog="Example: `jumbo dashboard study.toml --port 8081`")(run.dashboard)
+app.command(epilog="Examples: `jumbo report study.toml`, `jumbo report study.toml --output friday.html`")(report.report)
 app.command(epilog="Example: `jumbo demo --target naval --trials 20`")(demo.demo)
 
 

@@ -1,0 +1,78 @@
+"""`jumbo ask` and `jumbo tell`: options and what is shown; the work is in jumbo_bo/runner/people.py."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from jumbo_bo.cli.run import StudyPath, settings
+from jumbo_bo.cli.view import console, explained, number
+from jumbo_bo.errors import UserError
+
+
+def ask(
+    study: StudyPath,
+    n: Annotated[int, typer.Option("-n", min=1, help="How many experiments.")] = 1,
+    again: Annotated[
+        bool, typer.Option("--again", help="Show the open ones, not told yet, instead of new ones.")
+    ] = False,
+) -> None:
+    """Suggest the next experiments, one JSON line each, for a person to run.
+
+    Each stays open until its result is told with `jumbo tell`. On standard output is nothing but these lines.
+    """
+    with explained("ask", f"What was asked is kept; show it with: jumbo ask {study} --again"):
+        from jumbo_bo.runner import people
+        from jumbo_bo.runner.book import opened_book
+        from jumbo_bo.study_file import load
+
+        notes = console(stderr=True)
+        with opened_book(load(study), create=not again) as book:
+            found = filter(people.is_open, book.trials()) if again else people.ask(book, n, notes.print)
+            nothing = True
+            for trial in found:
+                typer.echo(json.dumps(people.to_json(trial), ensure_ascii=False))
+                nothing = False
+            if nothing:
+                notes.print(f"No experiment is open. Ask for one with: jumbo ask {study}")
+
+
+def tell(
+    study: StudyPath,
+    trial: Annotated[
+        int | None, typer.Argument(metavar="TRIAL", help="The number that `jumbo ask` gave.", show_default=False)
+    ] = None,
+    value: Annotated[str | None, typer.Argument(metavar="VALUE", help="What was measured.", show_default=False)] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="The experiment has no result.")] = False,
+) -> None:
+    """Store the result of an experiment.
+
+    Without TRIAL, results are read from standard input, one JSON object per line: `{"trial": 3, "value": 0.71}`,
+    `{"trial": 4, "failed": true}`, or an experiment of your own, `{"params": {"lr": 0.01, "units": 64}, "value": 0.8}`.
+    All lines are checked before the first one is stored.
+    """
+    with explained("tell", "Tell the rest again; what is stored already is named."):
+        from jumbo_bo.runner import people
+        from jumbo_bo.runner.book import best, opened_book
+        from jumbo_bo.study_file import load
+
+        if trial is None:
+            if failed or sys.stdin.isatty():
+                raise UserError(f"which trial? For example: jumbo tell {study} 3 0.71, or JSON lines on standard input")
+            entries = people.parse(sys.stdin)
+        elif failed == (value is not None):
+            raise UserError(f"give either a value or --failed, for example: jumbo tell {study} {trial} 0.71")
+        else:
+            told = None if value is None else people.number_of(value)
+            entries = [people.Entry("", trial, None, told)]
+        with opened_book(load(study), create=any(e.number is None for e in entries)) as book:
+            stored = people.tell(book, entries)
+            top = best(book.trials(), book.file.direction)
+        screen = console()
+        for t in stored:
+            screen.print(f"trial {t.number}: {'failed' if t.value is None else number(t.value)}, stored")
+        if top is not None and top.value is not None:
+            screen.print(f"Best so far: {number(top.value)} in trial {top.number} ({settings(top)})")

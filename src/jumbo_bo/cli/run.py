@@ -1,0 +1,259 @@
+"""`jumbo run`, `status`, `dashboard`: options and what is shown; the work is in jumbo_bo/runner/."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from jumbo_bo.cli.view import FAILED, console, explained, number
+from jumbo_bo.errors import UserError
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+
+    from jumbo_bo.runner.coordinator import Ending, Running
+    from jumbo_bo.runner.engines import Engine
+    from jumbo_bo.runner.state import Status
+    from jumbo_bo.study_file import StudyFile
+
+StudyPath = Annotated[Path, typer.Argument(metavar="STUDY", help="The study file, for example study.toml.")]
+
+
+class EngineName(StrEnum):
+    local = "local"
+    ray = "ray"
+
+
+def run(
+    study: StudyPath,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Finished trials in the study at the end.", show_default="as in STUDY")
+    ] = None,
+    engine: Annotated[EngineName, typer.Option(help="Where the command runs.")] = EngineName.local,
+    address: Annotated[
+        str | None, typer.Option(help="Of a Ray cluster: `auto` or ray://host:port.", show_default="this machine")
+    ] = None,
+) -> None:
+    """Evaluate trials with the command in STUDY until the study has enough of them.
+
+    The command gets a configuration (as arguments, or as JSON on its standard input) and prints the value as the last
+    line: `{"loss": 0.31}`, or just the number. What it prints is kept, see the folder NAME.runs beside STUDY. In its
+    environment are JUMBO_TRIAL, the number of the trial, and JUMBO_FOLDER, a folder for its own files.
+
+    Stop it with Ctrl-C, or even kill -9, whenever you like: no finished trial is lost or evaluated again. The same
+    command continues.
+
+    Exit codes: 0 the trials are done, 1 something is wrong and the message says what, 130 stopped.
+    """
+    kept = f"Finished trials are kept; trials that were stopped start anew. Continue with: jumbo run {study}"
+    with explained("run", kept), _termination_is_an_interrupt():
+        if address is not None and engine is EngineName.local:
+            raise UserError(f"--address {address} is of a Ray cluster; add --engine ray")
+        if sys.platform == "win32":
+            raise UserError("`jumbo run` needs Linux or macOS; use WSL, or `jumbo ask` and `jumbo tell`")
+        from jumbo_bo.runner.run import run as evaluate
+        from jumbo_bo.study_file import load
+
+        file = load(study)
+        limit = trials or file.trials
+        with Progress(console()) as progress:
+            ending = evaluate(file, limit, progress, _engine(engine, address))
+        _conclude(console(), file, ending, limit)
+
+
+def status(
+    study: StudyPath,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+) -> None:
+    """Show how far a study is, also while it runs: the best trial, what is running or open, the last results."""
+    with explained("status"):
+        from jumbo_bo.runner.book import opened_book
+        from jumbo_bo.runner.state import status as look
+        from jumbo_bo.study_file import load
+
+        file = load(study)
+        with opened_book(file, create=False) as book:
+            found = look(file, book.trials())
+        if as_json:
+            typer.echo(json.dumps(found.to_json(), indent=1))
+        else:
+            _show(console(), found)
+
+
+def dashboard(
+    study: StudyPath,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="On this machine.")] = 8080,
+) -> None:
+    """Show the study in the browser with optuna-dashboard. Only this machine can reach it; Ctrl-C ends it."""
+    with explained("dashboard"):
+        from jumbo_bo.runner.book import opened_book
+        from jumbo_bo.study_file import load
+
+        try:
+            run_server = import_module("optuna_dashboard").run_server
+        except ImportError:
+            raise UserError("this needs optuna-dashboard: pip install 'jumbo-bo[dashboard]'") from None
+        with opened_book(load(study), create=False) as book:
+            console().print(f"The study is at http://127.0.0.1:{port}/dashboard (Ctrl-C ends this)")
+            try:
+                run_server(book.storage, host="127.0.0.1", port=port)
+            except OSError as error:
+                raise UserError(
+                    f"port {port} cannot be used ({error.strerror}); try --port {port % 65535 + 1}"
+                ) from None
+
+
+# How it looks
+
+
+class Progress:
+    """A line for each finished trial, and in a terminal one below them that says what is going on."""
+
+    def __init__(self, screen: Console) -> None:
+        self.screen, self.live = screen, Live(console=screen, auto_refresh=False, transient=True)
+        self.top: FrozenTrial | None = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.live.stop()
+
+    def note(self, text: str) -> None:
+        self.screen.print(text, style="dim")
+
+    def finished(self, trial: FrozenTrial, best: FrozenTrial | None) -> None:
+        if trial.value is None:
+            self.screen.print(f"trial {trial.number}: failed. {trial.user_attrs.get('error', '')}", style="yellow")
+            return
+        top = trial if best is None else best
+        seconds = f"{trial.user_attrs.get('seconds', 0.0):.1f} s"
+        line = f"trial {trial.number}: {number(trial.value)}, best so far {number(top.value or 0.0)}, {seconds}. "
+        improved = top.number == trial.number
+        _print_line(self.screen, line + trial.user_attrs.get("why", ""), "green" if improved else "")
+
+    def tick(self, running: Sequence[Running], finished: int, limit: int) -> None:
+        if not self.screen.is_terminal:
+            return
+        now = time.time()
+        trials = ", ".join(f"{r.trial.number} ({_duration(now - r.since)})" for r in running)
+        line = f"{finished} of {limit} trials done" + (f"; running: {trials}" if trials else "")
+        self.live.start()
+        self.live.update(Text(line, "dim", no_wrap=True, overflow="ellipsis"), refresh=True)
+
+
+def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> None:
+    if ending.reason == "exhausted":
+        screen.print(f"\nAll {file.space.cardinality:,} configurations of the space have been tried.")
+    elif ending.reason == "elsewhere":
+        screen.print(
+            f"\n{ending.finished} of {limit} trials are finished; the others run on other machines "
+            f"(jumbo status {file.path} lists them). One that is gone for good: jumbo tell {file.path} NUMBER --failed"
+        )
+    else:
+        screen.print(f"\nDone: {ending.finished} trials are finished.")
+    if ending.best is None or ending.best.value is None:
+        screen.print(f"None of them has a value; the reasons are in {file.runs}", style="red")
+        raise typer.Exit(FAILED)
+    screen.print(f"Best: {number(ending.best.value)} in trial {ending.best.number}")
+    for name, setting in ending.best.params.items():
+        screen.print(f"  {name} = {setting}")
+    steps = {
+        f"jumbo report {file.path}": "a page with everything",
+        f"jumbo dashboard {file.path}": "all trials in the browser",
+    }
+    if ending.reason == "budget":
+        steps[f"jumbo run {file.path} --trials {2 * max(limit, ending.finished)}"] = "go on"
+    screen.print("\nNext:")
+    for command, what in steps.items():
+        screen.print(f"  {command:<{max(map(len, steps))}}  {what}")
+
+
+def _show(screen: Console, found: Status) -> None:
+    from jumbo_bo.storage import shown
+
+    file = found.file
+    counts = ", ".join(f"{n} {state}" for state, n in found.counts.items()) or "no trial yet"
+    screen.print(f"{file.name}: {found.finished} of {file.trials} trials finished ({counts})")
+    screen.print(f"stored in {shown(file.address)}")
+    if found.best is not None and found.best.value is not None:
+        screen.print(
+            f"\nBest ({file.direction}): {number(found.best.value)} in trial {found.best.number}", style="green"
+        )
+        screen.print(f"  {settings(found.best)}")
+    groups = {
+        "Running": found.running,
+        f"Interrupted, goes on with `jumbo run {file.path}`": found.interrupted,
+        "Open, to be told": found.open,
+    }
+    for title, trials in groups.items():
+        if trials:
+            screen.print(f"\n{title}:")
+        for t in trials:
+            screen.print(f"  trial {t.number}, {_since(t)}: {settings(t)}")
+    if found.last:
+        screen.print("\nLast results:")
+    for t in found.last:
+        if t.value is None:
+            screen.print(f"  trial {t.number}: {t.state.name.lower()}. {t.user_attrs.get('error', '')}", style="yellow")
+        else:
+            _print_line(screen, f"  trial {t.number}: {number(t.value)}. {t.user_attrs.get('why', '')}")
+
+
+def _print_line(screen: Console, text: str, style: str = "") -> None:
+    """In a terminal no longer than its width; all of it is in the report."""
+    if screen.is_terminal:
+        screen.print(text, style=style, no_wrap=True, overflow="ellipsis")
+    else:
+        screen.print(text)
+
+
+def _since(trial: FrozenTrial) -> str:
+    if trial.datetime_start is None:
+        return "not started"
+    return f"for {_duration(time.time() - trial.datetime_start.timestamp())}"
+
+
+def _duration(seconds: float) -> str:
+    seconds = max(0, int(seconds))
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def settings(trial: FrozenTrial) -> str:
+    return ", ".join(f"{name}={value}" for name, value in trial.params.items())
+
+
+def _engine(name: EngineName, address: str | None) -> Engine | None:
+    from jumbo_bo.runner.engines import OnRay
+
+    return OnRay(address) if name is EngineName.ray else None
+
+
+@contextmanager
+def _termination_is_an_interrupt() -> Iterator[None]:
+    """`kill` ends a run as gently as Ctrl-C does."""
+
+    def interrupt(*_: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,1 @@
+"""Studies described by a study.toml: `run` evaluates trials with a command, `ask` and `tell` leave it to a person."""

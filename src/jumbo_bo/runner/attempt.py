@@ -1,0 +1,137 @@
+"""The files of a trial's attempts, RUNS/trial-0007/attempt-1/..., and what they say.
+
+An attempt is one start of the command. `supervise.py` says what each file is for; params.json is there for people, and
+for the command's standard input when it wants JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from optuna.trial import FrozenTrial
+
+from jumbo_bo.runner.book import runner
+from jumbo_bo.study_file import Job, StudyFile, render
+from jumbo_bo.supervise import write
+
+TAIL = 1 << 20  # bytes of the output that are looked through for the value
+QUOTED = 200  # characters of it that an error shows
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an attempt ended. Neither value nor error: it was stopped, and says nothing about the configuration."""
+
+    value: float | None
+    error: str | None
+    seconds: float
+
+
+def prepare(file: StudyFile, trial: FrozenTrial) -> Path:
+    """The folder of the trial's next attempt, with everything needed to run it."""
+    parent = file.runs / f"trial-{trial.number:04d}"
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = parent / f"attempt-{1 + max(map(_number, parent.glob('attempt-*')), default=0)}"
+    folder.mkdir()
+    params = {name: trial.params[name] for name in file.space.names}
+    write(folder / "params.json", params)
+    job = {
+        "run": runner(trial)["run"],
+        "command": render(file.job, params),
+        "folder": str(file.folder),
+        "stdin": str(folder / "params.json") if file.job.input == "json" else os.devnull,
+        "environment": {"JUMBO_TRIAL": str(trial.number), "JUMBO_FOLDER": str(folder)},
+        "timeout": file.job.timeout,
+    }
+    write(folder / "job.json", job)
+    return folder
+
+
+def attempts(runs: Path, trial: FrozenTrial) -> list[Path]:
+    """Folders of the trial's attempts, oldest first. Those of another study of the same name are not among them."""
+    found = sorted((runs / f"trial-{trial.number:04d}").glob("attempt-*"), key=_number)
+    return [folder for folder in found if _read(folder / "job.json").get("run") == runner(trial)["run"]]
+
+
+def outcome(folder: Path, job: Job) -> Outcome | None:
+    """None when there is no result, and if nobody is at work there will be none."""
+    result = _read(folder / "result.json")
+    if not result:
+        return None
+    if result["stopped"]:
+        return Outcome(None, None, result["seconds"])
+    try:
+        return Outcome(_value(folder, result, job), None, result["seconds"])
+    except ValueError as error:
+        return Outcome(None, f"{error}; see {folder}", result["seconds"])
+
+
+def failures(folders: list[Path], job: Job) -> int:
+    ends = [outcome(folder, job) for folder in folders]
+    return sum(end is not None and end.error is not None for end in ends)
+
+
+def _value(folder: Path, result: dict[str, Any], job: Job) -> float:
+    """The value that the command printed. A ValueError says what is wrong instead, and what to do."""
+    if result["error"]:
+        raise ValueError(f"the command could not be started ({result['error']})")
+    if result["timed_out"]:
+        raise ValueError(f"stopped after the time limit of {job.timeout:g} s (timeout in study.toml)")
+    if result["exit"] != 0:
+        how = f"exit code {result['exit']}" if result["exit"] > 0 else f"signal {-result['exit']}"
+        raise ValueError(f"the command failed with {how}{_quoted(_lines(folder / 'stderr'), ': ')}")
+    lines = _lines(folder / "stdout")
+    for i, line in enumerate(reversed(lines)):
+        found = _json(line)
+        if isinstance(found, dict) and job.value in found:
+            return _checked(found[job.value], line)
+        if i == 0 and isinstance(found, int | float):  # alone a number may be anything, except at the end
+            return _checked(found, line)
+    last = _quoted(lines, "; its last line was ") or "; it printed nothing"
+    raise ValueError(f'the command printed no JSON line like {{"{job.value}": 0.5}}{last}')
+
+
+def _checked(value: Any, line: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"the value that the command printed is not a finite number: {_short(line)}")
+    return float(value)
+
+
+def _json(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _lines(path: Path) -> list[str]:
+    """The last lines that are not empty."""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
+        text = file.read().decode(errors="replace")
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _quoted(lines: list[str], before: str) -> str:
+    return f"{before}{_short(lines[-1])}" if lines else ""
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= QUOTED else f"{line[:QUOTED]} ..."
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Empty when it is not there."""
+    try:
+        return dict(json.loads(path.read_text()))
+    except FileNotFoundError:
+        return {}
+
+
+def _number(folder: Path) -> int:
+    return int(folder.name.partition("-")[2])

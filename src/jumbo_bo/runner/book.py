@@ -1,0 +1,205 @@
+"""The study in its storage. A process may be killed between any two writes: what it leaves can be continued.
+
+User attributes of a trial, besides the two of `studies.py`
+    runner      {"folder": id of the runs folder that evaluates it, "run": id of the trial}; none for `jumbo ask`
+    claimed by  with the id of a runs folder: the same, while an enqueued trial is being claimed
+    seconds     how long the evaluation took
+    error       why a failed trial failed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
+from optuna.storages import BaseStorage, RDBStorage, get_storage
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState, create_trial
+from sqlalchemy import event
+from sqlalchemy.exc import SQLAlchemyError
+
+from jumbo_bo import nets
+from jumbo_bo.errors import UserError
+from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.space import Params
+from jumbo_bo.storage import checked, opened, shown, sqlite_file
+from jumbo_bo.studies import attributes, configuration, is_taken, suggest
+from jumbo_bo.study_file import StudyFile, check_space, space_record
+
+SPACE = "space"  # user attribute of the study
+RUNNER, SECONDS, ERROR = "runner", "seconds", "error"
+MARK = "claimed by "
+ATTEMPTS = 20  # to choose something that no other process chooses at the same moment
+BUSY = 2000  # milliseconds until a locked SQLite file is reported; the patience above that is the caller's
+
+
+class StorageTrouble(Exception):
+    """The storage is locked or gone at the moment, and why."""
+
+    def __init__(self, error: Exception) -> None:
+        cause = getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error
+        super().__init__((str(cause).strip() or type(cause).__name__).splitlines()[0])
+        self.error = error
+
+
+@dataclass(frozen=True)
+class Book:
+    file: StudyFile
+    storage: BaseStorage
+    study_id: int
+
+    def trials(self) -> list[FrozenTrial]:
+        with self._usable():
+            return self.storage.get_all_trials(self.study_id, deepcopy=False)
+
+    def add(
+        self, state: TrialState, params: Params, user: Mapping[str, Any], value: float | None = None
+    ) -> FrozenTrial:
+        template = create_trial(
+            state=state,
+            value=value,
+            params=params,
+            distributions={name: self.file.space.distributions[name] for name in params},
+            user_attrs=dict(user),
+        )
+        with self._usable():
+            return self.storage.get_trial(self.storage.create_new_trial(self.study_id, template_trial=template))
+
+    def reserve(self, user: Mapping[str, Any]) -> FrozenTrial:
+        """A running trial whose parameters are not decided yet: other processes know that one is coming."""
+        return self.add(TrialState.RUNNING, {}, user)
+
+    def decide(self, optimizer: Optimizer, trial: FrozenTrial) -> tuple[Optimizer, FrozenTrial]:
+        """The optimizer after following the study, and the trial with the parameters it suggests."""
+        for _ in range(ATTEMPTS):
+            optimizer, suggestion = suggest(optimizer, self.trials(), trial.number)
+            with self._usable():
+                for key, attribute in attributes(suggestion).items():
+                    self.storage.set_trial_user_attr(trial._trial_id, key, attribute)
+            if not is_taken(suggestion.params, self.trials(), trial.number):  # by another machine, at this moment
+                break
+        return optimizer, self.complete(trial, suggestion.params)
+
+    def exhausted(self) -> bool:
+        """Whether every configuration of the space is tried or being tried."""
+        space = self.file.space
+        if space.cardinality is None:
+            return False
+        found = (configuration(t, space) for t in self.trials())
+        return len({space.encode(params).tobytes() for params in found if params}) >= space.cardinality
+
+    def claim(self, waiting: FrozenTrial, ours: Mapping[str, str]) -> bool:
+        """Makes an enqueued trial ours, False when another process was faster.
+
+        The mark tells a process that is killed right after the claim whose trial it is. Each folder has its own, so
+        that one that comes too late does not overwrite another's."""
+        mark, trial_id = f"{MARK}{ours['folder']}", waiting._trial_id
+        with self._usable(), suppress(UpdateFinishedTrialError):
+            if self.storage.get_trial(trial_id).state != TrialState.WAITING:
+                return False
+            self.storage.set_trial_user_attr(trial_id, mark, dict(ours))
+            won = self.storage.set_trial_state_values(trial_id, TrialState.RUNNING)
+            self.storage.set_trial_user_attr(trial_id, RUNNER if won else mark, dict(ours) if won else None)
+            return won
+        return False
+
+    def complete(self, trial: FrozenTrial, params: Params) -> FrozenTrial:
+        """The running trial with the parameters that it lacks."""
+        with self._usable():
+            for name, dist in self.file.space.distributions.items():
+                if name not in trial.params:
+                    self.storage.set_trial_param(trial._trial_id, name, dist.to_internal_repr(params[name]), dist)
+            return self.storage.get_trial(trial._trial_id)
+
+    def finish(self, trial: FrozenTrial, value: float | None, user: Mapping[str, Any]) -> FrozenTrial | None:
+        """The finished trial; None when it was finished by somebody else. No value: it failed."""
+        state = TrialState.FAIL if value is None else TrialState.COMPLETE
+        with self._usable():
+            try:
+                for key, attribute in user.items():
+                    self.storage.set_trial_user_attr(trial._trial_id, key, attribute)
+                self.storage.set_trial_state_values(trial._trial_id, state, None if value is None else [value])
+            except UpdateFinishedTrialError:  # perhaps by us, and only the answer was lost
+                told = self.storage.get_trial(trial._trial_id)
+                return told if (told.state, told.value) == (state, value) else None
+            return self.storage.get_trial(trial._trial_id)
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        url = checked(self.file.address)
+        kept = sqlite_file(url) if url else Path(self.file.address)
+        try:
+            # An open SQLite file that was deleted takes writes without complaint.
+            if kept is not None and not kept.exists():
+                raise FileNotFoundError(f"{kept} is gone; put it back and run the same command again")
+            yield
+        except (SQLAlchemyError, StorageInternalError, OSError) as error:
+            raise StorageTrouble(error) from error
+        except KeyError:
+            raise UserError(f"the study {self.file.name!r} was deleted from {shown(self.file.address)}") from None
+
+
+@contextmanager
+def opened_book(file: StudyFile, create: bool = True) -> Iterator[Book]:
+    """The study of the file, checked against it. Without `create` it must be there."""
+    with opened(file.address, create) as storage:
+        if isinstance(storage, RDBStorage) and storage.engine.dialect.name == "sqlite":
+            event.listen(storage.engine, "connect", lambda c, _: c.execute(f"PRAGMA busy_timeout = {BUSY}"))
+            storage.engine.dispose()  # the connections from before
+        try:
+            cached = get_storage(storage)  # finished trials are read once
+            _check_study(file, cached, create)
+            yield Book(file, cached, cached.get_study_id_from_name(file.name))
+        except StorageTrouble as trouble:
+            raise trouble.error from None  # `opened` explains it
+
+
+def _check_study(file: StudyFile, storage: BaseStorage, create: bool) -> None:
+    known = [s.study_name for s in storage.get_all_studies()]
+    if not create and file.name not in known:
+        others = f"; it has {', '.join(map(repr, sorted(known)[:5]))}" if known else ""
+        raise UserError(
+            f"there is no study {file.name!r} in {shown(file.address)} yet{others}. Start it with "
+            f"`jumbo run {file.path}` or `jumbo ask {file.path}`"
+        )
+    study = optuna.create_study(storage=storage, study_name=file.name, direction=file.direction, load_if_exists=True)
+    if study.directions != [StudyDirection[file.direction.upper()]]:
+        found = " and ".join(d.name.lower() for d in study.directions)
+        raise UserError(
+            f"the study {file.name!r} in {shown(file.address)} has the direction {found}, {file.path} says "
+            f"{file.direction}. Put it back as it was, or give the study a new name"
+        )
+    kept = study.user_attrs.get(SPACE)
+    check_space(kept, file.space)
+    if kept is None:
+        study.set_user_attr(SPACE, space_record(file.space))
+
+
+def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None]) -> Optimizer:
+    """Reads the old runs and learns from them, which takes a while the first time."""
+    history, folder = file.history(), nets.default_folder()
+    optimizer = Optimizer(file.space, history, file.direction, limit, file.method, file.seed, cache=folder)
+    preset = optimizer.recipe.preset
+    if history is not None and history.tasks and preset is not None:
+        if nets.kept(history, preset, file.seed, folder) is None:
+            note(f"Learning from {history.n_rows:,} old runs; the result is kept for the next time ...")
+        _ = optimizer.net
+    return optimizer
+
+
+def best(trials: Sequence[FrozenTrial], direction: str) -> FrozenTrial | None:
+    values = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
+    sign = 1.0 if direction == "minimize" else -1.0
+    return min(values, key=lambda t: (sign * (t.value or 0.0), t.number), default=None)
+
+
+def runner(trial: FrozenTrial) -> Mapping[str, str]:
+    """Who evaluates it, empty when that is no `jumbo run`."""
+    marks = [value for key, value in trial.user_attrs.items() if key.startswith(MARK) and value]
+    found = trial.user_attrs.get(RUNNER) or (marks[0] if len(marks) == 1 else None)
+    return found if isinstance(found, dict) and {"folder", "run"} <= set(found) else {}

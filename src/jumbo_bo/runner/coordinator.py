@@ -1,0 +1,282 @@
+"""The loop of `jumbo run`: starts attempts, collects their results and tells them to the study.
+
+Nothing is remembered here that matters. What is to be done follows from the study and from the files of its trials:
+
+    a trial of this folder is running in the study, and ...
+    ... an attempt has a result             it is told
+    ... somebody is at work on an attempt   it is waited for
+    ... neither                             a new attempt is started
+
+So a process killed at any moment is continued by the next one, a result that exists is never lost, and a trial that has
+one is never evaluated again.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+from optuna.trial import FrozenTrial, TrialState
+
+from jumbo_bo.argmax import SpaceExhausted
+from jumbo_bo.errors import UserError
+from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.runner.attempt import Outcome, attempts, failures, outcome, prepare
+from jumbo_bo.runner.book import (
+    ERROR,
+    RUNNER,
+    SECONDS,
+    Book,
+    StorageTrouble,
+    best,
+    build_optimizer,
+    runner,
+)
+from jumbo_bo.runner.engines import Engine
+from jumbo_bo.space import Params
+from jumbo_bo.studies import NUMBERS, holding
+from jumbo_bo.supervise import GRACE
+
+SHORTEST, LONGEST = 0.05, 0.5  # seconds between two looks at the running attempts
+REFRESH = 5.0  # seconds after which the study is read again, for what others did
+PATIENCE = 60.0  # seconds a storage may be locked or gone
+HOPELESS = 5  # failed trials in a row, without a single value in the study, that end the run
+MOST_LOST = 5  # attempts of one trial that may vanish without a result
+
+
+class Running(NamedTuple):
+    trial: FrozenTrial
+    folder: Path
+    since: float  # time.time()
+
+
+class Watcher(Protocol):
+    """Who is told what happens."""
+
+    def note(self, text: str) -> None: ...
+    def finished(self, trial: FrozenTrial, best: FrozenTrial | None) -> None: ...
+    def tick(self, running: Sequence[Running], finished: int, limit: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Why the run is over."""
+
+    reason: Literal["budget", "exhausted", "elsewhere"]  # elsewhere: what is missing runs on other machines
+    finished: int
+    best: FrozenTrial | None
+
+
+class _Unusable(Exception):
+    """A trial was enqueued with parameters that are not in the space."""
+
+
+class Coordinator:
+    def __init__(self, book: Book, engine: Engine, limit: int, watch: Watcher, folder_id: str) -> None:
+        self.book, self.engine, self.limit, self.watch, self.folder_id = book, engine, limit, watch, folder_id
+        self.file = book.file
+        self.optimizer: Optimizer | None = None
+        self.active: dict[int, Running] = {}  # trial number ->
+        self.trials: list[FrozenTrial] = []
+        self.lost: Counter[int] = Counter()  # trial number -> attempts that vanished
+        self.failed_in_a_row = 0
+        self.exhausted = False
+
+    def run(self) -> Ending:
+        self.trials = self.book.trials()
+        if self._n_finished() < self.limit:
+            self._optimizer()
+        read, quiet, trouble = time.monotonic(), 0, 0.0  # the study, looks without news, since when there is trouble
+        while True:
+            try:
+                news = self._collect()
+                if news or time.monotonic() - read > REFRESH:
+                    self.trials, read = self.book.trials(), time.monotonic()
+                if self._start_one():
+                    self.trials, news = self.book.trials(), True
+                trouble = 0.0
+            except StorageTrouble as error:
+                trouble, news = self._endure(error, trouble), True
+                read = -REFRESH  # whether the last write has happened is seen in the study
+                continue
+            self.watch.tick(list(self.active.values()), self._n_finished(), self.limit)
+            if not self.active and (ending := self._ending()):
+                return ending
+            quiet = 0 if news else quiet + 1
+            if not news:
+                time.sleep(min(LONGEST, SHORTEST * (1 + quiet / 20)))
+
+    def stop(self) -> None:
+        """Ends the running attempts. Their trials stay running in the study, so the next run starts them again."""
+        for running in self.active.values():
+            (running.folder / "stop").touch()
+        deadline = time.monotonic() + GRACE + 2
+        while any(map(self._is_at_work, self.active.values())) and time.monotonic() < deadline:
+            time.sleep(SHORTEST)
+
+    def _is_at_work(self, running: Running) -> bool:
+        return self.engine.alive(running.folder) and outcome(running.folder, self.file.job) is None
+
+    # What has ended
+
+    def _collect(self) -> bool:
+        """Tells every result there is. True when something has ended."""
+        ended = 0
+        for running in list(self.active.values()):
+            alive = self.engine.alive(running.folder)  # asked first: the last act of the living is the result
+            end = outcome(running.folder, self.file.job)
+            if end is None and alive:
+                continue
+            ended += 1
+            if end is not None and end.value is not None:
+                self._finish(running.trial, end)
+            elif end is not None and end.error is not None:
+                self._failed(running, end)
+            else:
+                self._vanished(running, lost=end is None)
+        return ended > 0
+
+    def _failed(self, running: Running, end: Outcome) -> None:
+        trial = running.trial
+        tries = failures(attempts(self.file.runs, trial), self.file.job)
+        if tries <= self.file.job.retries:
+            self.watch.note(f"trial {trial.number}: {end.error}. Trying again ({tries} of {self.file.job.retries})")
+            self._attempt(trial)
+        else:
+            self._finish(trial, end)
+
+    def _vanished(self, running: Running, lost: bool) -> None:
+        """No fault of the configuration: killed from outside, or stopped with an earlier run."""
+        trial = running.trial
+        self.lost[trial.number] += lost
+        if self.lost[trial.number] > MOST_LOST:
+            error = f"its process vanished {MOST_LOST + 1} times without a result, killed from outside or for lack of "
+            self._finish(trial, Outcome(None, f"{error}memory; see {running.folder}", 0.0))
+        else:
+            self._attempt(trial)
+
+    def _finish(self, trial: FrozenTrial, end: Outcome) -> None:
+        error = {} if end.error is None else {ERROR: end.error}
+        told = self.book.finish(trial, end.value, {SECONDS: round(end.seconds, 3), **error})
+        del self.active[trial.number]
+        if told is None:
+            self.watch.note(f"trial {trial.number} was finished by somebody else; its result stays in {self.file.runs}")
+            return
+        self.trials = [told if t.number == told.number else t for t in self.trials]
+        top = best(self.trials, self.file.direction)
+        self.watch.finished(told, top)
+        self.failed_in_a_row = 0 if end.error is None else self.failed_in_a_row + 1
+        if self.failed_in_a_row >= HOPELESS and top is None:
+            raise UserError(
+                f"{self.failed_in_a_row} trials in a row have failed and none has a value yet. The last one, trial "
+                f"{trial.number}: {end.error}. Mend the command and run this again"
+            )
+
+    # What comes next
+
+    def _start_one(self) -> bool:
+        """Puts one more trial to work: one of ours that nobody works on, an enqueued one, or a new one."""
+        for trial in self._own_running():
+            if trial.number not in self.active and self._adopt(trial):
+                return True
+        if len(self.active) >= self.file.job.workers or self._n_finished() + self._n_running() >= self.limit:
+            return False
+        ours = {"folder": self.folder_id, "run": uuid.uuid4().hex}
+        for trial in self.trials:
+            if trial.state == TrialState.WAITING and self.book.claim(trial, ours):
+                return True  # adopted in the next round
+        self.exhausted = self.exhausted or self.book.exhausted()
+        if not self.exhausted:
+            self.book.reserve({RUNNER: ours})  # as well
+        return not self.exhausted
+
+    def _adopt(self, trial: FrozenTrial) -> bool:
+        room = len(self.active) < self.file.job.workers
+        earlier = attempts(self.file.runs, trial)
+        if earlier and (room or self.engine.alive(earlier[-1])):
+            since = trial.datetime_start or datetime.now()
+            self.active[trial.number] = Running(trial, earlier[-1], since.timestamp())
+            return True
+        if not room:
+            return False
+        try:
+            trial = self._decided(trial)
+        except (_Unusable, SpaceExhausted) as error:
+            self.active[trial.number] = Running(trial, self.file.runs, time.time())
+            self._finish(trial, Outcome(None, f"no parameters for this trial: {error}", 0.0))
+            return True
+        self._attempt(trial)
+        return True
+
+    def _decided(self, trial: FrozenTrial) -> FrozenTrial:
+        """The trial with all parameters. An enqueued one may fix some of them; one of a killed process may have lost
+        its own halfway."""
+        space = self.file.space
+        if set(space.names) <= set(trial.params):
+            return trial
+        params: Params = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
+        if trial.params:  # the first one is written after the decision
+            params = {**trial.user_attrs.get(NUMBERS, {}).get("params", {}), **params}
+        try:
+            checked = space.decode(space.encode({**space.decode([0.5] * space.d), **params}))
+        except ValueError as error:
+            raise _Unusable(error) from None
+        if len(params) == space.d:
+            return self.book.complete(trial, checked)
+        if params:
+            others = holding(self._optimizer(), {name: checked[name] for name in params}, trial.number)
+            return self.book.decide(others, trial)[1]
+        self.optimizer, trial = self.book.decide(self._optimizer(), trial)
+        return trial
+
+    def _attempt(self, trial: FrozenTrial) -> None:
+        folder = prepare(self.file, trial)
+        self.active[trial.number] = Running(trial, folder, time.time())
+        self.engine.start(folder)
+
+    def _optimizer(self) -> Optimizer:
+        if self.optimizer is None:
+            self.optimizer = build_optimizer(self.file, self.limit, self.watch.note)
+        return self.optimizer
+
+    # The study
+
+    def _ending(self) -> Ending | None:
+        """None while there is something left to start."""
+        n, top = self._n_finished(), best(self.trials, self.file.direction)
+        if n >= self.limit:
+            return Ending("budget", n, top)
+        if n + self._n_running() >= self.limit:
+            return None if self._own_running() else Ending("elsewhere", n, top)
+        return Ending("exhausted", n, top) if self.exhausted else None
+
+    def _own_running(self) -> list[FrozenTrial]:
+        return [t for t in self._running() if runner(t)["folder"] == self.folder_id]
+
+    def _running(self) -> list[FrozenTrial]:
+        return [t for t in self.trials if t.state == TrialState.RUNNING and runner(t)]
+
+    def _n_running(self) -> int:
+        return len(self._running())
+
+    def _n_finished(self) -> int:
+        return sum(t.state.is_finished() for t in self.trials)
+
+    def _endure(self, trouble: StorageTrouble, since: float) -> float:
+        """Waits a moment; the error itself when that was tried for long enough."""
+        now = time.monotonic()
+        if since and now - since > PATIENCE:
+            raise trouble
+        if not since:
+            self.watch.note(
+                f"The storage cannot be used at the moment ({trouble}). Trying again for {PATIENCE:.0f} s; "
+                "running trials go on and lose nothing"
+            )
+        time.sleep(1.0)
+        return since or now

@@ -1,0 +1,104 @@
+"""Where the command of an attempt runs: a process on this machine, or a task of a Ray cluster.
+
+Both leave the attempt's result in its folder. So it is found by whoever looks there later, and an engine has to say
+only whether somebody is still at work on it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from jumbo_bo import supervise
+from jumbo_bo.errors import UserError
+from jumbo_bo.supervise import held, take
+
+
+class Engine(Protocol):
+    def start(self, folder: Path) -> None: ...
+    def alive(self, folder: Path) -> bool: ...
+    def close(self) -> None: ...
+
+
+class Local:
+    """A supervisor process per attempt, which outlives this one."""
+
+    def __init__(self) -> None:
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    def start(self, folder: Path) -> None:
+        lock = take(folder / "lock")
+        assert lock is not None, "a new folder"
+        try:
+            # The supervisor inherits the lock, so there is no moment at which it runs and does not hold it.
+            command = [sys.executable, "-I", "-S", supervise.__file__, str(folder), str(lock)]
+            with (folder / "supervisor.log").open("wb") as log:
+                child = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,  # Ctrl-C in the terminal is for us alone
+                    pass_fds=(lock,),
+                )
+        finally:
+            os.close(lock)
+        self._children = [c for c in [*self._children, child] if c.poll() is None]
+
+    def alive(self, folder: Path) -> bool:
+        return held(folder / "lock")
+
+    def close(self) -> None:
+        for child in self._children:
+            if child.poll() is None:
+                child.returncode = 0  # it outlives us on purpose: nothing to warn about
+
+
+class OnRay:
+    """A Ray task per attempt. The study's folder must be the same one on every node, as on a shared file system."""
+
+    def __init__(self, address: str | None = None) -> None:
+        try:
+            ray: Any = import_module("ray")
+        except ImportError:
+            raise UserError("--engine ray needs Ray; pip install 'jumbo-bo[ray]'") from None
+        self._ray = ray
+        self._tasks: dict[Path, Any] = {}
+        try:
+            ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        except (ConnectionError, ValueError) as error:
+            where = f"at {address!r} " if address else ""
+            raise UserError(
+                f"there is no Ray cluster {where}({str(error).splitlines()[0]}); start one with `ray start --head`, "
+                "or leave --address out to use this machine alone"
+            ) from None
+        # Not retried by Ray: a lost attempt is started anew, in a folder of its own, as after any other loss.
+        self._evaluate = ray.remote(num_cpus=1, max_retries=0)(_evaluate)
+
+    def start(self, folder: Path) -> None:
+        self._tasks[folder] = self._evaluate.remote(str(folder))
+
+    def alive(self, folder: Path) -> bool:
+        """Also when its node is lost, but the command goes on there."""
+        task = self._tasks.get(folder)
+        if task is not None and not self._ray.wait([task], timeout=0)[0]:
+            return True
+        self._tasks.pop(folder, None)
+        return held(folder / "lock")
+
+    def close(self) -> None:
+        self._ray.shutdown()
+
+
+def _evaluate(folder: str) -> None:
+    """On a node of the cluster."""
+    lock = take(Path(folder) / "lock", wait=True)  # somebody may look at it at this moment
+    assert lock is not None
+    try:
+        supervise.supervise(Path(folder), lock)
+    finally:
+        os.close(lock)

@@ -1,0 +1,163 @@
+"""`jumbo ask` and `jumbo tell`: a person evaluates. What is asked for stays open in the study until it is told."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optuna.trial import FrozenTrial, TrialState
+
+from jumbo_bo.errors import UserError
+from jumbo_bo.runner.book import ERROR, Book, build_optimizer, runner
+from jumbo_bo.space import Params
+from jumbo_bo.studies import NUMBERS, WHY
+from jumbo_bo.study_file import StudyFile
+
+KEYS = ("trial", "params", "value", "failed")
+EXAMPLE = '{"trial": 3, "value": 0.71}'
+
+
+def ask(book: Book, n: int, note: Callable[[str], None]) -> Iterator[FrozenTrial]:
+    """n new open trials, each in the study before it is returned."""
+    optimizer = build_optimizer(book.file, book.file.trials, note)
+    for _ in range(n):
+        if book.exhausted():
+            raise UserError(
+                f"all {book.file.space.cardinality:,} configurations are tried or open; see the results with "
+                f"`jumbo status {book.file.path}`"
+            )
+        optimizer, trial = book.decide(optimizer, book.reserve({}))
+        yield trial
+
+
+def is_open(trial: FrozenTrial) -> bool:
+    """Asked for by a person and not told yet."""
+    return trial.state == TrialState.RUNNING and bool(trial.params) and not runner(trial)
+
+
+def to_json(trial: FrozenTrial) -> dict[str, Any]:
+    """What a person, or a program of theirs, needs to know of a suggestion. 'predicted' is None without a model."""
+    predicted = trial.user_attrs.get(NUMBERS, {}).get("predicted") or {}
+    known = predicted if predicted.get("mean") is not None else None
+    return {"trial": trial.number, "params": trial.params, "why": trial.user_attrs.get(WHY), "predicted": known}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One result: of an open trial, or of an experiment of one's own. No value: it failed."""
+
+    where: str  # 'line 3: ', empty when there is only one
+    number: int | None
+    params: Params | None
+    value: float | None
+
+
+def parse(lines: Iterable[str]) -> list[Entry]:
+    """One JSON object per line; empty lines are skipped."""
+    return [_entry(f"line {i}: ", line) for i, line in enumerate(lines, 1) if line.strip()]
+
+
+def _entry(where: str, line: str) -> Entry:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise UserError(f"{where}not JSON ({error}); write one object per line like {EXAMPLE}") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{where}{line.strip()} is no JSON object; write one per line like {EXAMPLE}")
+    if unknown := [key for key in found if key not in (*KEYS, "why", "predicted")]:  # as `jumbo ask` printed it: fine
+        raise UserError(f"{where}unknown key {unknown[0]!r}; expected {', '.join(KEYS)}")
+    number, params = found.get("trial"), found.get("params")
+    if number is None and params is None:
+        raise UserError(f"{where}neither 'trial' nor 'params'; write {EXAMPLE}")
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+        raise UserError(f"{where}'trial' is {number!r}, expected the number that `jumbo ask` gave")
+    if params is not None and not isinstance(params, dict):
+        raise UserError(f"{where}'params' is {params!r}, expected an object like {{\"lr\": 0.01}}")
+    failed = found.get("failed", False)
+    if not isinstance(failed, bool) or failed == ("value" in found):
+        raise UserError(f'{where}give either a "value" or "failed": true')
+    return Entry(where, number, params, None if failed else number_of(found["value"], where))
+
+
+def number_of(value: Any, where: str = "") -> float:
+    """Text that spells a number is a mistake in JSON, and the only way to write one on a command line."""
+    try:
+        if isinstance(value, bool | str) and where:
+            raise ValueError
+        number = float(value)
+    except (TypeError, ValueError):
+        raise UserError(f"{where}the value is {value!r}, expected a number") from None
+    if not math.isfinite(number):
+        fix = 'write "failed": true' if where else "use --failed"
+        raise UserError(f"{where}the value is {number}; for an experiment without a result {fix}")
+    return number
+
+
+def tell(book: Book, entries: Sequence[Entry]) -> list[FrozenTrial]:
+    """The trials as they are stored now. All entries are checked before the first one is written."""
+    trials = {t.number: t for t in book.trials()}
+    seen: dict[int, str] = {}
+    for entry in entries:
+        if entry.number is not None:
+            _check_open(book.file, trials, entry)
+            if entry.number in seen:
+                raise UserError(f"{entry.where}trial {entry.number} is told twice, also in {seen[entry.number]}")
+            seen[entry.number] = entry.where.rstrip(": ")
+    points = [_checked_params(book.file, trials, entry) for entry in entries]
+    return [_store(book, trials, entry, point) for entry, point in zip(entries, points, strict=True)]
+
+
+def _check_open(file: StudyFile, trials: Mapping[int, FrozenTrial], entry: Entry) -> None:
+    trial, start = trials.get(entry.number or 0), f"{entry.where}trial {entry.number}"
+    if trial is None:
+        numbers = [t.number for t in trials.values() if is_open(t)]
+        waiting = f"open are {', '.join(map(str, numbers))}" if numbers else "none is open"
+        raise UserError(
+            f"{entry.where}there is no trial {entry.number}; {waiting}. For an experiment of your own, tell its "
+            f'parameters: {{"params": {{...}}, "value": ...}}'
+        )
+    if trial.state == TrialState.WAITING:
+        raise UserError(f"{start} is enqueued and was not given out yet; `jumbo run {file.path}` evaluates it")
+    if trial.state.is_finished():
+        stored = f"the value {trial.value!r}" if trial.value is not None else f"the state {trial.state.name}"
+        raise UserError(
+            f"{start} has {stored} already, which stays as it is. If that was a mistake, tell the right value as an "
+            'experiment of its own, with "params" instead of "trial"; both then count'
+        )
+    if not trial.params and entry.value is not None:
+        raise UserError(f"{start} has no parameters yet; if its `jumbo ask` is gone, give it up with --failed")
+    if runner(trial) and entry.value is not None:
+        raise UserError(
+            f"{start} is evaluated by `jumbo run`; wait for it, or, if that run is gone for good, give it up with "
+            f"`jumbo tell {file.path} {entry.number} --failed`"
+        )
+
+
+def _checked_params(file: StudyFile, trials: Mapping[int, FrozenTrial], entry: Entry) -> Params:
+    if entry.params is None:
+        return {}
+    try:
+        params = file.space.decode(file.space.encode(entry.params))
+    except ValueError as error:
+        raise UserError(f"{entry.where}{error}") from None
+    asked = None if entry.number is None else trials[entry.number].params
+    if asked is not None and params != asked:
+        raise UserError(
+            f"{entry.where}trial {entry.number} was asked with {asked}; for other parameters leave 'trial' out, and "
+            "tell the trial itself as failed if nobody will try it"
+        )
+    return params
+
+
+def _store(book: Book, trials: Mapping[int, FrozenTrial], entry: Entry, params: Params) -> FrozenTrial:
+    user = {} if entry.value is not None else {ERROR: "told as failed"}
+    if entry.number is None:
+        state = TrialState.FAIL if entry.value is None else TrialState.COMPLETE
+        return book.add(state, params, {WHY: "An experiment of your own.", **user}, entry.value)
+    told = book.finish(trials[entry.number], entry.value, user)
+    if told is None:
+        raise UserError(f"{entry.where}trial {entry.number} was finished by somebody else at this moment")
+    return told

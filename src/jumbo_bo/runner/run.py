@@ -1,0 +1,69 @@
+"""`jumbo run`: one process per runs folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from jumbo_bo.errors import UserError
+from jumbo_bo.runner.book import opened_book
+from jumbo_bo.runner.coordinator import Coordinator, Ending, Watcher
+from jumbo_bo.runner.engines import Engine, Local
+from jumbo_bo.study_file import StudyFile
+from jumbo_bo.supervise import take, write
+
+
+def run(file: StudyFile, limit: int, watch: Watcher, engine: Engine | None = None) -> Ending:
+    """Until the study has `limit` finished trials. An interrupt stops the running attempts; the next run repeats
+    them."""
+    if not file.job.command:
+        raise UserError(
+            f"{file.path} does not say how to evaluate a trial; add [objective] with a command, or evaluate by hand "
+            f"with `jumbo ask {file.path}` and `jumbo tell {file.path}`"
+        )
+    if engine is None:
+        _check_command(file)
+    with _alone(file) as folder_id, opened_book(file) as book:
+        engine = engine or Local()
+        coordinator = Coordinator(book, engine, limit, watch, folder_id)
+        try:
+            return coordinator.run()
+        except (KeyboardInterrupt, UserError):
+            coordinator.stop()
+            raise
+        finally:  # when the storage is gone, what runs goes on; the next run finds its results
+            engine.close()
+
+
+@contextmanager
+def _alone(file: StudyFile) -> Iterator[str]:
+    """The id of the runs folder, which no other process may run in meanwhile."""
+    file.runs.mkdir(parents=True, exist_ok=True)
+    for _ in range(5):
+        if (lock := take(file.runs / "lock")) is not None:
+            break
+        time.sleep(0.1)  # perhaps `jumbo status` looks at it at this moment
+    else:
+        raise UserError(
+            f"another `jumbo run` is at work in {file.runs}; wait for it (`jumbo status {file.path}` shows how far it "
+            "is), or stop it first. For more trials at once, raise workers in study.toml"
+        )
+    try:
+        known = file.runs / "id"
+        if not known.exists():
+            write(known, uuid.uuid4().hex)
+        yield str(json.loads(known.read_text()))
+    finally:
+        os.close(lock)
+
+
+def _check_command(file: StudyFile) -> None:
+    program = file.job.command[0]
+    found = (file.folder / program).exists() if os.sep in program else shutil.which(program) is not None
+    if not found and "{" not in program:
+        raise UserError(f"{file.path}: the command {program!r} does not exist; check [objective] command")

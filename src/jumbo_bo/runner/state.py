@@ -1,0 +1,91 @@
+"""`jumbo status`: how far a study is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from optuna.trial import FrozenTrial, TrialState
+
+from jumbo_bo.runner.book import ERROR, SECONDS, best, runner
+from jumbo_bo.runner.people import is_open
+from jumbo_bo.storage import shown
+from jumbo_bo.studies import WHY
+from jumbo_bo.study_file import StudyFile
+
+LAST = 5
+
+
+@dataclass(frozen=True)
+class Status:
+    file: StudyFile
+    counts: dict[str, int]  # state -> trials
+    best: FrozenTrial | None
+    running: tuple[FrozenTrial, ...]  # by `jumbo run`, here or on another machine
+    interrupted: tuple[FrozenTrial, ...]  # begun by a `jumbo run` of this folder that is no longer there
+    open: tuple[FrozenTrial, ...]  # asked for, not told
+    last: tuple[FrozenTrial, ...]  # finished, the newest first
+
+    @property
+    def finished(self) -> int:
+        return sum(n for state, n in self.counts.items() if TrialState[state.upper()].is_finished())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.file.name,
+            "storage": shown(self.file.address),
+            "direction": self.file.direction,
+            "trials": self.file.trials,
+            "finished": self.finished,
+            "counts": self.counts,
+            "best": None if self.best is None else _plain(self.best),
+            "running": [_plain(t) for t in self.running],
+            "interrupted": [_plain(t) for t in self.interrupted],
+            "open": [_plain(t) for t in self.open],
+            "last": [_plain(t) for t in self.last],
+        }
+
+
+def status(file: StudyFile, trials: Sequence[FrozenTrial]) -> Status:
+    counts = {state.name.lower(): sum(t.state == state for t in trials) for state in TrialState}
+    ended = sorted((t for t in trials if t.state.is_finished()), key=lambda t: (t.datetime_complete, t.number))
+    begun = [t for t in trials if t.state == TrialState.RUNNING and runner(t)]
+    idle = _idle_folder(file)
+    return Status(
+        file,
+        {state: n for state, n in counts.items() if n},
+        best(trials, file.direction),
+        tuple(t for t in begun if runner(t)["folder"] != idle),
+        tuple(t for t in begun if runner(t)["folder"] == idle),
+        tuple(filter(is_open, trials)),
+        tuple(reversed(ended[-LAST:])),
+    )
+
+
+def _idle_folder(file: StudyFile) -> str | None:
+    """The id of the runs folder when no `jumbo run` is at work in it."""
+    known = file.runs / "id"
+    if not known.exists():
+        return None
+    from jumbo_bo.supervise import held  # not on Windows, which has no such folder
+
+    return None if held(file.runs / "lock") else str(json.loads(known.read_text()))
+
+
+def _plain(trial: FrozenTrial) -> dict[str, Any]:
+    told = {key: trial.user_attrs[key] for key in (WHY, SECONDS, ERROR) if key in trial.user_attrs}
+    return {
+        "trial": trial.number,
+        "state": trial.state.name.lower(),
+        "value": trial.value,
+        "params": trial.params,
+        "started": _iso(trial.datetime_start),
+        **told,
+    }
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="seconds")

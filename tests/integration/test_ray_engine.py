@@ -1,0 +1,140 @@
+"""`jumbo run --engine ray` on a real local cluster of two nodes, one of which is lost in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from optuna.trial import FrozenTrial, TrialState
+
+from jumbo_bo.errors import UserError
+from jumbo_bo.runner.coordinator import Running
+from jumbo_bo.runner.engines import OnRay
+from jumbo_bo.runner.run import run
+from jumbo_bo.study_file import load
+
+ray = pytest.importorskip("ray", reason="needs the PyPI package ray (make test-integration installs it)")
+
+pytestmark = [
+    pytest.mark.integration,
+    # Ray leaves sockets and processes to the garbage collector.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+STUDY = f"""
+name = "cluster"
+trials = 16
+method = "random"
+
+[space]
+x = {{ type = "float", low = 0.0, high = 1.0 }}
+
+[objective]
+command = ["{sys.executable}", "-I", "-S", "objective.py"]
+input = "json"
+workers = 4
+"""
+OBJECTIVE = """
+import json, os, sys, time
+params = json.load(sys.stdin)
+with open("log", "a") as log:
+    log.write(json.dumps(params) + "\\n")
+time.sleep(0.5)
+print(json.dumps({"value": params["x"]}))
+"""
+
+
+class Cluster:
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster as Local
+
+        small = {"num_cpus": 2, "object_store_memory": 80 * 1024**2, "include_dashboard": False}
+        self.cluster = Local(initialize_head=True, head_node_args=small)
+        del small["include_dashboard"]
+        self.node: Any = self.cluster.add_node(**small)
+        self.cluster.wait_for_nodes()
+
+    def lose_a_node(self) -> None:
+        """As in a power failure: everything that runs there is gone at once."""
+        there = [info.process.pid for infos in self.node.all_processes.values() for info in infos]
+        for pid in family(there):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.cluster.remove_node(self.node, allow_graceful=False)
+
+
+def family(pids: list[int]) -> list[int]:
+    """The processes and all their descendants."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    found = list(pids)
+    for pid in found:  # grows meanwhile
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    made = Cluster()
+    try:
+        yield made
+    finally:
+        ray.shutdown()
+        made.cluster.shutdown()
+
+
+class Saboteur:
+    """Watches, and takes a node away once some trials are finished and others are at work."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster, self.lost = cluster, False
+        self.done: list[FrozenTrial] = []
+        self.stored_then: dict[int, float | None] = {}
+
+    def note(self, text: str) -> None:
+        print(text)
+
+    def finished(self, trial: FrozenTrial, best: FrozenTrial | None) -> None:
+        self.done.append(trial)
+
+    def tick(self, running: Sequence[Running], finished: int, limit: int) -> None:
+        at_work = sum((r.folder / "stdout").exists() for r in running)
+        if finished >= 4 and at_work >= 3 and not self.lost:
+            self.lost = True
+            self.stored_then = {t.number: t.value for t in self.done}
+            self.cluster.lose_a_node()
+
+
+def test_a_lost_node_loses_no_trial(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    (tmp_path / "objective.py").write_text(OBJECTIVE)
+    watch, start = Saboteur(cluster), time.monotonic()
+    ending = run(load(tmp_path / "study.toml"), 16, watch, OnRay(cluster.cluster.address))
+    assert watch.lost
+    assert time.monotonic() - start < 120
+    assert (ending.reason, ending.finished) == ("budget", 16)
+    trials = optuna.load_study(study_name="cluster", storage=f"sqlite:///{tmp_path}/study.db").get_trials()
+    assert [t.state for t in trials] == [TrialState.COMPLETE] * 16
+    assert all(t.value == t.params["x"] for t in trials)
+    assert watch.stored_then.items() <= {t.number: t.value for t in trials}.items()
+    log = Counter(json.loads(line)["x"] for line in (tmp_path / "log").read_text().splitlines())
+    assert all(log[trials[number].params["x"]] == 1 for number in watch.stored_then), "evaluated once"
+    attempts = [len(list((tmp_path / "cluster.runs").glob(f"trial-{t.number:04d}/attempt-*"))) for t in trials]
+    assert max(attempts) > 1, "no attempt was lost with the node; the test shows nothing"
+
+
+def test_no_cluster_at_the_address() -> None:
+    with pytest.raises(UserError, match=r"there is no Ray cluster at 'auto'.*ray start --head"):
+        OnRay("auto")
