@@ -1,7 +1,8 @@
 """Sphinx settings: Markdown pages (MyST), an API reference from the docstrings, the Furo theme.
 
 The pages stay plain Markdown that also reads well on a code host. What only the site needs is added while it is built:
-the menu, and links to files outside this folder, which become downloads.
+the menu, the names of files above the blocks that hold them, and links to files outside this folder, which become
+downloads.
 """
 
 import inspect
@@ -26,6 +27,7 @@ python_maximum_signature_line_length = 100
 autodoc_member_order = "bysource"
 
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"jumbo-bo {version}"
 
 MENU = {
@@ -36,6 +38,7 @@ MENU = {
 }
 
 OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\./[^)#]+\.md)(?:#[^)]*)?\)")
+FILE = re.compile(r"^```(\w+) file=(\S+)$", re.MULTILINE)
 CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 FIELD = re.compile(r"^    (\w+): [^#\n]+#  ?(.+)$", re.MULTILINE)
 SPECIAL = re.compile(r"([|*\\])")
@@ -43,6 +46,7 @@ SPECIAL = re.compile(r"([|*\\])")
 
 def for_the_site(app, page, source):
     text = OUTSIDE.sub(r"{download}`\1 <\2>`", source[0])
+    text = FILE.sub(r"```{code-block} \1\n:caption: \2\n", text)
     if page == "index":
         for caption, pages in MENU.items():
             text += "\n\n```{toctree}\n" + f":caption: {caption}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
