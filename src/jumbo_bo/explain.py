@@ -64,7 +64,7 @@ class Explanation:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values (NaN becomes None), as kept in a storage."""
         plain = asdict(self) | {"predicted": self.predicted._asdict(), "nearest": [r._asdict() for r in self.nearest]}
-        return dict(_without_nan(plain))
+        return dict(without_nan(plain))
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Explanation:
@@ -207,9 +207,10 @@ def _motive(p: Parts, choice: Choice, view: View) -> str:
     return "exploits" if p.mean >= view.z.max() else "explores"
 
 
-def _without_nan(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
+    """Plain JSON values: what is not finite becomes None."""
     if isinstance(value, dict):
-        return {name: _without_nan(v) for name, v in value.items()}
+        return {name: without_nan(v) for name, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(v) for v in value]
+        return [without_nan(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -20,6 +20,7 @@ from optuna.trial import FrozenTrial
 from scipy.stats import binom
 
 import jumbo_bo
+from jumbo_bo.explain import without_nan
 from jumbo_bo.history import History
 from jumbo_bo.optimizer import Direction, Optimizer
 from jumbo_bo.report import figures, tables
@@ -254,13 +255,5 @@ def _plotly() -> str:
 
 def _json(value: Any) -> str:
     """Safe inside a script element; what is not finite becomes null."""
-    plain = json.dumps(_finite(value), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    plain = json.dumps(without_nan(value), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     return plain.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
