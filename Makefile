@@ -63,15 +63,18 @@ $(INTEROP): $(INSTALLED)
 	@$(PIP) -e '.[bench,dev,botorch]'
 	@touch $@
 
-# Debian packages are installed only where this may be done; the tests that miss one say so and are skipped.
+# What cannot be installed here (no network, not root) is named; the tests that miss it say so and are skipped.
 $(INTEGRATION): $(INSTALLED)
-	@echo "installing Ray, MLflow and the other ends of the integration tests into .venv"
-	@$(PIP) -e '.[integration]'
-	@for pair in chromium:chromium initdb:postgresql ngspice:ngspice; do \
-	  PATH="$$PATH:$$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)" command -v $${pair%%:*} >/dev/null || missing="$$missing $${pair##*:}"; \
-	done; [ -z "$$missing" ] || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq $$missing >/dev/null; } \
-	  || echo "Debian packages not installed:$$missing; their tests are skipped"
-	@touch $@
+	@echo "installing Ray, MLflow and the other ends of the integration tests into .venv (a few minutes)"
+	@if ! $(PIP) -e '.[integration]'; then \
+	  echo "the Python packages of the extra 'integration' (pyproject.toml) are not all installed; their tests are skipped"; \
+	  missing=python; fi; \
+	for pair in chromium:chromium initdb:postgresql ngspice:ngspice; do \
+	  PATH="$$PATH:$$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)" command -v $${pair%%:*} >/dev/null \
+	    || packages="$$packages $${pair##*:}"; done; \
+	if [ -n "$$packages" ] && ! { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq $$packages >/dev/null; }; \
+	  then echo "Debian packages not installed:$$packages; their tests are skipped"; missing=debian; fi; \
+	[ -n "$$missing" ] || touch $@
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -26,6 +26,8 @@ def test_tutorial_in_a_new_environment(tmp_path: Path, monkeypatch: pytest.Monke
     programs = environment / "bin"
     install = [programs / "pip", "install", "--quiet", "--disable-pip-version-check", "."]
     done = subprocess.run(install, cwd=source, capture_output=True, text=True, check=False)
+    if any(words in done.stderr for words in ("No matching distribution", "Connection", "Temporary failure")):
+        pytest.skip("needs a network, to install the package and what it needs")
     assert done.returncode == 0, done.stderr
     for name in [name for name in os.environ if name.startswith("PYTHON")]:
         monkeypatch.delenv(name)
