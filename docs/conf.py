@@ -31,7 +31,7 @@ html_show_copyright = False
 html_title = f"jumbo-bo {version}"
 
 MENU = {
-    "Start": ["tutorial", "old-runs", "lab", "explain", "report"],
+    "Start": ["tutorial", "old-runs", "run", "lab", "explain", "report"],
     "With what you use": ["optuna", "ray", "botorch", "migrate"],
     "Applications": ["circuits"],
     "Behind it": ["how-it-works", "results", "api"],

@@ -33,7 +33,17 @@ LAYERS = (
     ("cli",),
 )
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
-ONLY_IN = {"jax": {"pretrain.py"}, "optax": {"pretrain.py"}, "pickle": {"bench/tables.py"}}
+ONLY_IN = {
+    "jax": {"pretrain.py"},
+    "optax": {"pretrain.py"},
+    "pickle": {"bench/tables.py"},
+    "torch": {"botorch.py"},
+    "botorch": {"botorch.py"},
+    "gpytorch": {"botorch.py"},
+    "mlflow": {"trackers/mlflow.py"},
+    "wandb": {"trackers/wandb.py"},
+    "ray": {"runner/engines.py"},
+}
 
 FILES = [path for path in sorted(SRC.rglob("*.py")) if path != SRC / "__init__.py"]
 

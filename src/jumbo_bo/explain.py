@@ -186,7 +186,7 @@ def _voices(p: Parts, choice: Choice, view: View) -> str:
     trials = f"the {n} new trials" if n > 1 else "the one new trial"
     listens = choice.gp.kernel.mean is not None or any(t.block in OLD_BLOCKS for t in choice.gp.kernel.terms)
     if not listens:
-        return f"{trials.capitalize()} say {_opinion(p.new)}"
+        return f"{trials.capitalize()} say{'s' * (n == 1)} {_opinion(p.new)}"
     if n == 0:
         return f"The old runs say {_opinion(p.old)}, no new trial yet"
     return f"The old runs say {_opinion(p.old)}, {trials} {_opinion(p.new)}"
