@@ -35,7 +35,7 @@ test-interop: $(INTEROP) ## tests against GPyTorch and BoTorch (installs torch)
 	$(BIN)/python -m pytest -m interop
 
 test-integration: $(INTEGRATION) ## tests with real PostgreSQL, Ray, MLflow and Chromium (installs them)
-	$(BIN)/python -m pytest -m integration -rs tests/integration
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m integration -rs tests/integration
 
 docs: $(INTEGRATION) ## build the documentation site in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -562,6 +562,18 @@ def test_changed_study_file(study: StudyFile, change: dict[str, Any], message: s
     assert len(stored(study)) == 1
 
 
+def test_a_study_of_other_parameters(study: StudyFile) -> None:
+    with opened(study.address) as storage:
+        other = optuna.create_study(storage=storage, study_name=study.name)
+        other.optimize(lambda trial: trial.suggest_float("a", 0, 1), n_trials=2)
+    with pytest.raises(
+        UserError, match="none of the 2 trials of the study 'small' .* has 'a' .* give this one a new name"
+    ):
+        run(study, 3, Log())
+    assert len(stored(study)) == 2
+    assert evaluated(study) == []
+
+
 def test_study_with_two_objectives(study: StudyFile) -> None:
     new_study(study, ["minimize", "maximize"])
     with pytest.raises(UserError, match="has the direction minimize and maximize"):

@@ -15,6 +15,14 @@ from pathlib import Path
 import pytest
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Two processes share the work: a file stays in one of them, and so do all tests with Ray, as a new cluster would
+    join one that is there."""
+    for item in items:
+        group = "ray" if "ray" in item.nodeid.rpartition("/")[2] else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretrained nets of a test stay in its own folder."""

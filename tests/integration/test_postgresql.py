@@ -43,7 +43,7 @@ from jumbo_bo import JumboSampler, Space
 from jumbo_bo.storage import opened
 space = Space({"a": IntDistribution(0, 9), "b": IntDistribution(0, 9)})
 with opened(sys.argv[1]) as storage:
-    study = optuna.load_study(study_name="shared", storage=storage, sampler=JumboSampler(search_space=space, seed=0))
+    study = optuna.load_study(study_name="three", storage=storage, sampler=JumboSampler(search_space=space, seed=0))
     study.optimize(lambda t: (t.suggest_int("a", 0, 9) - 3) ** 2 + (t.suggest_int("b", 0, 9) - 7) ** 2, n_trials=10)
 """
 
@@ -84,10 +84,10 @@ def test_a_study_moves_from_sqlite_and_goes_on(folder: Path, postgresql: str) ->
 
 def test_three_processes_share_one_study(postgresql: str) -> None:
     with opened(postgresql) as storage:
-        optuna.create_study(study_name="shared", storage=storage)
+        optuna.create_study(study_name="three", storage=storage)
     workers = [subprocess.Popen([sys.executable, "-c", WORKER, postgresql]) for _ in range(3)]
     assert [worker.wait(120) for worker in workers] == [0, 0, 0]
-    found = trials(postgresql, "shared")
+    found = trials(postgresql, "three")
     assert [t.state.name for t in found] == ["COMPLETE"] * 30
     assert max(Counter(tuple(t.params.values()) for t in found).values()) == 1, "no configuration twice"
     assert min(t.value for t in found) == 0

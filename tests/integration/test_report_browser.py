@@ -31,7 +31,11 @@ from jumbo_bo.space import Params, Space
 from jumbo_bo.studies import attributes
 from jumbo_bo.transfer import transfer
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    # The browser is started by a fork that does nothing but pass on two pipes.
+    pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning"),
+]
 
 NASTY = "</script><script>window.broken=1</script><img src=x onerror='window.broken=1'> & \"ü\" %{x} --old"
 SPACE = Space(

@@ -28,7 +28,7 @@ from jumbo_bo.errors import UserError
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space import Params
 from jumbo_bo.storage import checked, opened, shown, sqlite_file
-from jumbo_bo.studies import attributes, configuration, is_taken, suggest
+from jumbo_bo.studies import attributes, configuration, is_taken, suggest, unused
 from jumbo_bo.study_file import StudyFile, check_space, space_record
 
 SPACE = "space"  # user attribute of the study
@@ -177,7 +177,20 @@ def _check_study(file: StudyFile, storage: BaseStorage, create: bool) -> None:
     kept = study.user_attrs.get(SPACE)
     check_space(kept, file.space)
     if kept is None:
+        _check_foreign(file, study)
         study.set_user_attr(SPACE, space_record(file.space))
+
+
+def _check_foreign(file: StudyFile, study: optuna.Study) -> None:
+    """A study made by another program is welcome when its trials are points of the space."""
+    decided = [t for t in study.get_trials(deepcopy=False) if t.params]
+    if decided and all(configuration(t, file.space) is None for t in decided):
+        number, problem = next(iter(unused(decided, file.space)), (decided[0].number, "other parameters"))
+        raise UserError(
+            f"none of the {len(decided)} trials of the study {file.name!r} in {shown(file.address)} is a point of this "
+            f"space: trial {number} has {', '.join(map(repr, decided[0].params))} ({problem}). It is another study; "
+            "give this one a new name"
+        )
 
 
 def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None]) -> Optimizer:
