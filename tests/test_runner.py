@@ -567,7 +567,7 @@ def test_a_study_of_other_parameters(study: StudyFile) -> None:
         other = optuna.create_study(storage=storage, study_name=study.name)
         other.optimize(lambda trial: trial.suggest_float("a", 0, 1), n_trials=2)
     with pytest.raises(
-        UserError, match="none of the 2 trials of the study 'small' .* has 'a' .* give this one a new name"
+        UserError, match=r"none of the 2 trials of the study 'small' .* has 'a' .* give this one a new name"
     ):
         run(study, 3, Log())
     assert len(stored(study)) == 2
