@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import shutil
 import sys
@@ -31,6 +32,10 @@ def test_circuits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_ray(folder_with_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    pytest.importorskip("ray", reason="needs the PyPI package ray[tune]")
+    ray = pytest.importorskip("ray", reason="needs the PyPI package ray[tune]")
     monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    run("ray.md", folder_with_runs, monkeypatch, unless="(installs|cluster)")
+    try:
+        run("ray.md", folder_with_runs, monkeypatch, unless="(installs|cluster)")
+    finally:
+        ray.shutdown()
+        gc.collect()  # the files that Ray leaves open are closed while their warnings are ignored

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections import Counter
@@ -136,5 +137,8 @@ def test_a_lost_node_loses_no_trial(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_no_cluster_at_the_address() -> None:
-    with pytest.raises(UserError, match=r"there is no Ray cluster at 'auto'.*ray start --head"):
-        OnRay("auto")
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+    with pytest.raises(UserError, match=rf"there is no Ray cluster at '{address}' .*refused.*ray start --head"):
+        OnRay(address)

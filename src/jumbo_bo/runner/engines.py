@@ -7,6 +7,8 @@ only whether somebody is still at work on it.
 from __future__ import annotations
 
 import os
+import re
+import socket
 import subprocess
 import sys
 from importlib import import_module
@@ -69,8 +71,9 @@ class OnRay:
         self._ray = ray
         self._tasks: dict[Path, Any] = {}
         try:
+            _knock(address)
             ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-        except (ConnectionError, ValueError) as error:
+        except (OSError, ValueError) as error:
             where = f"at {address!r} " if address else ""
             raise UserError(
                 f"there is no Ray cluster {where}({str(error).splitlines()[0]}); start one with `ray start --head`, "
@@ -92,6 +95,13 @@ class OnRay:
 
     def close(self) -> None:
         self._ray.shutdown()
+
+
+def _knock(address: str | None) -> None:
+    """Ray itself would try for two minutes and then leave the process."""
+    found = re.fullmatch(r"(?:ray://)?(?P<host>[^/]+):(?P<port>\d+)", address or "")
+    if found:
+        socket.create_connection((found["host"], int(found["port"])), timeout=10).close()
 
 
 def _evaluate(folder: str) -> None:
