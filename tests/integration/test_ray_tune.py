@@ -103,6 +103,7 @@ def test_a_killed_node_loses_no_finished_result(cluster: object, tmp_path: Path)
         killer.join(10)
         trials = optuna.load_study(study_name="s", storage=storage).get_trials()
 
+    assert list((tmp_path / "results").rglob("searcher-state-*")), "Tune has kept the searcher, sampler included"
     assert killed, "the node was killed while the run was going"
     assert killed[0] < N_TRIALS
     assert results.num_errors == 0
