@@ -94,7 +94,7 @@ def test_a_killed_node_loses_no_finished_result(cluster: object, tmp_path: Path)
                 search_alg=ConcurrencyLimiter(search, 2), num_samples=N_TRIALS, reuse_actors=True
             ),
             run_config=tune.RunConfig(
-                storage_path=str(tmp_path / "results"), failure_config=tune.FailureConfig(max_failures=2), verbose=0
+                storage_path=str(tmp_path / "results"), failure_config=tune.FailureConfig(max_failures=10), verbose=0
             ),
         )
         killer = threading.Thread(target=kill_one_node, daemon=True)
