@@ -19,7 +19,7 @@ LAYERS = (
     ("frames", "features", "likeness"),
     ("history", "toml"),
     ("training",),
-    ("readers", "pretrain", "kernel"),
+    ("readers", "pretrain", "learners", "kernel"),
     ("gp", "nets", "guess", "trackers"),
     ("acquisition", "theory"),
     ("argmax",),
@@ -33,9 +33,11 @@ LAYERS = (
     ("cli",),
 )
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+JAX = {"pretrain.py", "learners/ablr.py", "learners/bnn.py", "learners/copula.py"}
 ONLY_IN = {
-    "jax": {"pretrain.py"},
-    "optax": {"pretrain.py"},
+    "jax": JAX,
+    "optax": JAX,
+    "blackjax": {"learners/bnn.py"},
     "pickle": {"bench/tables.py"},
     "torch": {"botorch.py"},
     "botorch": {"botorch.py"},

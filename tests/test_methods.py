@@ -9,7 +9,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from jumbo_bo.acquisition import in_gate, ucb
 from jumbo_bo.argmax import SpaceExhausted
 from jumbo_bo.history import History, Task
-from jumbo_bo.methods import GPUCB, METHODS, Jumbo, JumboJoint, OfflineDKL
+from jumbo_bo.methods import GPUCB, METHODS, Jumbo, JumboJoint, Learner, OfflineDKL, Recipe
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.pretrain import Pretraining, pretrain
 from jumbo_bo.space import Space
@@ -47,6 +47,21 @@ def nets():
     return {space: pretrain(old_runs(space), quick) for space in (MIXED, SMALL)}
 
 
+# Recipes that take long at their defaults, with less work per suggestion.
+QUICK: dict[str, Recipe] = {}
+
+
+@pytest.fixture(params=METHODS)
+def method(request):
+    return QUICK.get(request.param, METHODS[request.param])
+
+
+@pytest.fixture
+def past(method, nets):
+    """Old runs in the form the method takes: a net, or the rows themselves."""
+    return {space: old_runs(space) if isinstance(method, Learner) else nets[space] for space in (MIXED, SMALL)}
+
+
 def run(method, space, history, trials, seed=0, value=loss, **options):
     optimizer = Optimizer(space, history, n_trials=trials, method=method, seed=seed, **options)
     for _ in range(trials):
@@ -55,13 +70,9 @@ def run(method, space, history, trials, seed=0, value=loss, **options):
     return optimizer
 
 
-every_method = pytest.mark.parametrize("method", METHODS)
-
-
-@every_method
 @pytest.mark.parametrize("space", [MIXED, SMALL], ids=["mixed", "finite"])
-def test_in_bounds_right_types_and_a_reason(method, space, nets):
-    optimizer = run(method, space, nets[space], 6)
+def test_in_bounds_right_types_and_a_reason(method, space, past):
+    optimizer = run(method, space, past[space], 6)
     for suggestion in optimizer.suggestions:
         assert list(suggestion.params) == list(space.names)
         for name, value in suggestion.params.items():
@@ -74,54 +85,48 @@ def test_in_bounds_right_types_and_a_reason(method, space, nets):
         assert math.isnan(suggestion.predicted.sd) or suggestion.predicted.sd >= 0
 
 
-@every_method
-def test_same_seed_same_suggestions_also_after_a_resume(method, nets):
-    whole = run(method, MIXED, nets[MIXED], 13)
-    resumed = Optimizer(MIXED, nets[MIXED], n_trials=13, method=method)
+def test_same_seed_same_suggestions_also_after_a_resume(method, past):
+    whole = run(method, MIXED, past[MIXED], 13)
+    resumed = Optimizer(MIXED, past[MIXED], n_trials=13, method=method)
     for suggestion in whole.suggestions[:-1]:
         resumed.tell(suggestion.params, loss(suggestion.params))
     assert resumed.ask().params == whole.suggestions[-1].params
-    other = run(method, MIXED, nets[MIXED], 3, seed=1)
+    other = run(method, MIXED, past[MIXED], 3, seed=1)
     assert [s.params for s in other.suggestions] != [s.params for s in whole.suggestions[:3]]
 
 
-@every_method
-def test_never_repeats_on_a_finite_space_and_says_when_it_is_exhausted(method, nets):
-    optimizer = run(method, SMALL, nets[SMALL], 10)
+def test_never_repeats_on_a_finite_space_and_says_when_it_is_exhausted(method, past):
+    optimizer = run(method, SMALL, past[SMALL], 10)
     assert len({tuple(s.params.values()) for s in optimizer.suggestions}) == 10
     assert optimizer.best == ({"a": 3, "b": "y"}, 0)
     with pytest.raises(SpaceExhausted):
         optimizer.ask()
 
 
-@every_method
 def test_without_old_runs(method):
     assert run(method, MIXED, None, 5).best is not None
 
 
-@every_method
 @pytest.mark.parametrize(
     "value",
     [lambda p: 1.0, lambda p: math.nan, lambda p: math.inf, lambda p: 1e300 * loss(p), lambda p: -1e-300, lambda p: 0],
     ids=["constant", "nan", "inf", "huge", "tiny", "zero"],
 )
-def test_survives_strange_values(method, value, nets):
-    optimizer = run(method, MIXED, nets[MIXED], 5, value=value)
+def test_survives_strange_values(method, value, past):
+    optimizer = run(method, MIXED, past[MIXED], 5, value=value)
     assert len(optimizer.suggestions) == 5
 
 
-@every_method
-def test_survives_repeated_trials(method, nets):
-    optimizer = Optimizer(MIXED, nets[MIXED], n_trials=10, method=method)
+def test_survives_repeated_trials(method, past):
+    optimizer = Optimizer(MIXED, past[MIXED], n_trials=10, method=method)
     params = MIXED.decode(np.full(4, 0.5))
     for i in range(6):
         optimizer.tell(params, 1.0 + 0.1 * i)
     assert optimizer.ask().params != params
 
 
-@every_method
-def test_batches_differ_from_each_other(method, nets):
-    optimizer = run(method, MIXED, nets[MIXED], 4)
+def test_batches_differ_from_each_other(method, past):
+    optimizer = run(method, MIXED, past[MIXED], 4)
     batch = optimizer.ask_many(4)
     assert len({tuple(s.params.values()) for s in batch}) == 4
     for suggestion in reversed(batch):
@@ -129,16 +134,14 @@ def test_batches_differ_from_each_other(method, nets):
     assert len(optimizer.suggestions) == 8
 
 
-@every_method
-def test_candidate_list(method, nets):
+def test_candidate_list(method, past):
     rows = [MIXED.decode(u) for u in MIXED.sample(np.random.default_rng(0), 12)]
-    optimizer = run(method, MIXED, nets[MIXED], 12, candidates=rows)
+    optimizer = run(method, MIXED, past[MIXED], 12, candidates=rows)
     assert sorted(map(str, rows)) == sorted(str(s.params) for s in optimizer.suggestions)
 
 
-@every_method
-def test_a_failed_configuration_is_not_proposed_again(method, nets):
-    optimizer = Optimizer(SMALL, nets[SMALL], n_trials=10, method=method)
+def test_a_failed_configuration_is_not_proposed_again(method, past):
+    optimizer = Optimizer(SMALL, past[SMALL], n_trials=10, method=method)
     seen = []
     for _ in range(10):
         suggestion = optimizer.ask()

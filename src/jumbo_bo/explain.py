@@ -104,6 +104,9 @@ class Witnesses:
 
 def parts(choice: Choice, blocks: Blocks) -> Parts | None:  # blocks of the one chosen point
     gp = choice.gp
+    if gp is None and choice.normal is not None:
+        mean, sd = choice.normal
+        return Parts(math.nan, math.nan, float(mean[0]), float(sd[0]), 0.0)
     if gp is None:
         return None
     old, new = _by_source(gp, blocks)
@@ -173,7 +176,7 @@ def nearest(known: Witnesses | None, u: Array, n: int = NEAREST) -> tuple[OldRun
 def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction) -> str:
     if p is None:
         return f"{choice.note}."
-    sentence = [_voices(p, choice, view)]
+    sentence = [_voices(p, choice, view) if choice.gp else choice.note]
     if choice.inside_gate is not None:
         sentence.append("inside the warm gate" if choice.inside_gate else "outside the warm gate")
     sentence.append(_motive(p, choice, view))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,8 @@ from jumbo_bo.argmax import Domain, domain_of, encode_candidates, sobol
 from jumbo_bo.explain import Explanation, Prediction, Witnesses, nearest, parts, predict, trust, why, witnesses
 from jumbo_bo.features import FeatureNet
 from jumbo_bo.history import History
-from jumbo_bo.methods import METHODS, Choice, Recipe, View
+from jumbo_bo.methods import METHODS, Choice, Learner, Recipe, View
+from jumbo_bo.methods.base import Past
 from jumbo_bo.nets import learned
 from jumbo_bo.space import Params, Space
 from jumbo_bo.warp import Warp, fit_warp
@@ -105,6 +106,11 @@ class Optimizer:
         self.direction = direction
         self.n_trials = n_trials
         self.recipe: Recipe = METHODS[method] if isinstance(method, str) else method
+        if isinstance(self.recipe, Learner):
+            if isinstance(history, FeatureNet):
+                name = method if isinstance(method, str) else type(method).__name__
+                raise ValueError(f"{name} learns from the old runs themselves, not from a net; pass their History")
+            self.recipe.check(history or History.empty(space))
         self.seed = seed
         self.candidates = [dict(c) for c in _rows(candidates)] if candidates is not None else None
         self.cache = None if cache is None else Path(cache)
@@ -114,6 +120,7 @@ class Optimizer:
         self._n_old = len(self._trials)
         self._pending: dict[int, tuple[Suggestion | None, Array]] = {}  # None: another process tries it
         self._theta: dict[tuple[str, int], Array] = {}
+        self._memory: dict[Hashable, Any] = {}
         self.suggestions: list[Suggestion] = []
 
     def ask(self, running: Sequence[Mapping[str, Any]] | None = None) -> Suggestion:
@@ -160,7 +167,7 @@ class Optimizer:
         """The same optimizer before it was told anything; what was learned from the old runs is shared, not redone."""
         fresh = copy.copy(self)
         fresh._trials, fresh._pending = self._trials[: self._n_old], {}
-        fresh._theta, fresh.suggestions = {}, []
+        fresh._theta, fresh._memory, fresh.suggestions = {}, {}, []
         return fresh
 
     @property
@@ -185,13 +192,20 @@ class Optimizer:
         return learned(self.history, self.recipe.preset, self.seed, self.cache, progress=sys.stderr.isatty())
 
     @cached_property
+    def past(self) -> Past | None:
+        """What a method that looks at the rows of the old runs has learned from them, at its first use."""
+        if not isinstance(self.recipe, Learner) or not isinstance(self.history, History) or not self.history.tasks:
+            return None
+        return self.recipe.learn(self.history, self.seed)
+
+    @cached_property
     def _domain(self) -> Domain:
-        net = self.net
+        learned = self.net or self.past
 
         def featurise(u: Array) -> gps.Blocks:
             x = self.space.transform(u)
             blocks = {"1": np.ones((len(u), 1)), "x": x}
-            return blocks if net is None else blocks | net.blocks(x)
+            return blocks if learned is None else blocks | dict(learned.blocks(x))
 
         return domain_of(self.space, featurise, self._listed)
 
@@ -210,6 +224,9 @@ class Optimizer:
             horizon=self.n_trials,
             seed=self.seed,
             fit=self._fit,
+            past=self.past,
+            earlier=lambda n: (self._inputs(n), self._standardised(n)[0]),
+            memory=self._memory,
         )
 
     def _suggestion(self, choice: Choice, view: View) -> Suggestion:
@@ -238,8 +255,8 @@ class Optimizer:
 
     @cached_property
     def _witnesses(self) -> Witnesses | None:
-        listens = self.recipe.preset is not None and isinstance(self.history, History)
-        return witnesses(self.history) if listens else None  # type: ignore[arg-type]
+        listens = self.recipe.preset is not None or isinstance(self.recipe, Learner)
+        return witnesses(self.history) if listens and isinstance(self.history, History) else None
 
     def _finish(self, suggestion: Suggestion | Mapping[str, Any], y: float) -> None:
         if isinstance(suggestion, Suggestion):

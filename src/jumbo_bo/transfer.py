@@ -25,6 +25,7 @@ from jumbo_bo.argmax import sobol
 from jumbo_bo.explain import trust
 from jumbo_bo.features import FeatureNet
 from jumbo_bo.likeness import spearman
+from jumbo_bo.methods import Learner
 from jumbo_bo.methods.base import View, cold_kernel
 from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.optimizer import Optimizer
@@ -117,6 +118,8 @@ def _density(gp: gps.GP) -> float:
 
 
 def _without_old_runs(optimizer: Optimizer) -> str:
+    if isinstance(optimizer.recipe, Learner):
+        return "This method uses the old runs in its own way, which this report cannot measure."
     if optimizer.recipe.preset is None:
         return "This method does not look at old runs."
     return "There are no old runs; every suggestion comes from the new trials alone."

@@ -105,8 +105,7 @@ def run_one(problem: Problem, method: str, seed: int, trials: int) -> tuple[list
     recipe = parse_method(method)
     start = time.process_time()
     optimizer = Optimizer(problem.space, problem.history, problem.direction, trials, recipe, seed)
-    if recipe.preset is not None:
-        _ = optimizer.net  # pretrains here, so that the first ask does not pay for it
+    _ = optimizer.net, optimizer.past  # learned here, so that the first ask does not pay for it
     pretraining = time.process_time() - start
     better = np.fmin if problem.direction == "minimize" else np.fmax  # ignore NaN, a failed trial
     rows: list[Row] = []

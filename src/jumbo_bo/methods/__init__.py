@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumbo_bo.methods.base import Choice, Recipe, View
+from jumbo_bo.methods.base import Choice, Learner, Recipe, View
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.methods.joint import JumboJoint
 from jumbo_bo.methods.jumbo import Jumbo, OfflineDKL
@@ -16,4 +16,4 @@ METHODS: dict[str, Recipe] = {
     "random": Random(),
 }
 
-__all__ = ["GPUCB", "METHODS", "Choice", "Jumbo", "JumboJoint", "OfflineDKL", "Random", "Recipe", "View"]
+__all__ = ["GPUCB", "METHODS", "Choice", "Jumbo", "JumboJoint", "Learner", "OfflineDKL", "Random", "Recipe", "View"]

@@ -8,9 +8,9 @@ Notation
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +18,23 @@ import numpy.typing as npt
 from jumbo_bo.acquisition import anytime_beta, paper_beta, theory_beta, theory_beta_continuous
 from jumbo_bo.argmax import Best, Domain, Finite, sobol
 from jumbo_bo.features import FeatureNet
-from jumbo_bo.gp import GP, Blocks, Kernel, LogNormal, Term, hallucinate
+from jumbo_bo.gp import GP, Blocks, Kernel, LogNormal, Normal, Term, hallucinate
+from jumbo_bo.history import History
 from jumbo_bo.space import Space
 
 Array = npt.NDArray[np.float64]
+Made = TypeVar("Made")
 Schedule = Literal["paper", "anytime", "theory"]
 
 
 class Fitter(Protocol):
     def __call__(self, name: str, kernel: Kernel, start: Array | None = None, adam: bool = False) -> GP: ...
+
+
+class Past(Protocol):
+    """What a recipe has learned from the rows of the old runs."""
+
+    def blocks(self, t: Array) -> Mapping[str, Array]: ...  # T(u) (m, D) -> name -> (m, .), computed once per point
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,9 @@ class View:
     horizon: int | None
     seed: int
     fit: Fitter  # fits a GP to the finished trials; warm-started and cached by name
+    past: Any  # what the recipe's `learn` returned; None without old runs
+    earlier: Callable[[int], tuple[Array, Array]]  # n -> u (n, d), z (n,), as they were after n trials
+    memory: dict[Hashable, Any]  # of `kept`
 
     @property
     def rng(self) -> np.random.Generator:
@@ -60,6 +71,14 @@ class View:
 
     def width(self, block: str) -> int:
         return int(self.domain.featurise(self.u[:0])[block].shape[1])
+
+    def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` returned when it was first asked for this key. It may depend on the old runs, the seed and, if
+        their number is in the key, on the first trials: then a resumed study makes the same again."""
+        if key not in self.memory:
+            self.memory[key] = make()
+        made: Made = self.memory[key]
+        return made
 
     def model(self, name: str, kernel: Kernel, start: Array | None = None, adam: bool = False) -> GP:
         """The GP of the finished trials, with pending ones hallucinated."""
@@ -88,7 +107,8 @@ class Choice:
     gp: GP | None = None  # the model whose prediction is shown
     beta: float | None = None
     inside_gate: bool | None = None
-    note: str = ""  # why, when no model was asked
+    normal: Normal | None = None  # prediction at the point, (1,) each, of a model that is no GP of ours
+    note: str = ""  # why, when no GP of ours was asked
     facts: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -98,6 +118,14 @@ class Recipe(Protocol):
     @property
     def old_scale(self) -> bool: ...  # z is scaled with the help of the old tasks, not by the new values alone
     def __call__(self, view: View) -> Choice: ...
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A recipe that learns from the rows of the old runs themselves instead of from the pretrained net."""
+
+    def check(self, history: History) -> None: ...  # refuses old runs it cannot use; `history` may be empty
+    def learn(self, history: History, seed: int) -> Past: ...  # once, before the first trial; at least one old task
 
 
 def cold_kernel(space: Space, per_parameter: bool = True) -> Kernel:
@@ -113,14 +141,20 @@ def space_filling(view: View, n: int) -> Choice | None:
     if k >= n:
         return None
     point = sobol(view.space.d, 1 << n.bit_length(), np.random.default_rng(view.seed))[k]
-    target = view.space.transform(point[None])
+    return Choice(closest(view, point), note=f"Initial point {k + 1} of {n}, spread evenly over the space")
+
+
+def closest(view: View, u: Array) -> Best:  # (d,) ->
+    """The free configuration closest to a point: that point itself unless it is taken or not listed."""
+    target = view.space.transform(u[None])
 
     def nearness(blocks: Blocks) -> Array:
         distance: Array = np.sum((blocks["x"] - target) ** 2, axis=1)
         return -distance
 
     if isinstance(view.domain, Finite):
-        best = view.domain.argmax(nearness, view.rng, view.hints, view.taken)
-    else:
-        best = Best(view.space.snap(point[None])[0], 0.0)
-    return Choice(best, note=f"Initial point {k + 1} of {n}, spread evenly over the space")
+        return view.domain.argmax(nearness, view.rng, view.hints, view.taken)
+    here = view.space.snap(u[None])
+    if len(view.taken) and np.abs(view.taken - here).max(axis=1).min() < 1e-9:
+        return view.domain.random(view.rng, view.taken)
+    return Best(here[0], 0.0)
