@@ -23,9 +23,7 @@ from jumbo_bo.features import FeatureNet
 from jumbo_bo.gp import GP, Kernel, Term
 from jumbo_bo.kernel import SQRT5
 from jumbo_bo.methods import Jumbo, JumboJoint, OfflineDKL
-from jumbo_bo.methods.base import cold_kernel
 from jumbo_bo.methods.joint import joint_kernel
-from jumbo_bo.methods.jumbo import warm_kernel
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space import Space
 
@@ -192,11 +190,9 @@ def jumbo_models(optimizer: Optimizer) -> tuple[SingleTaskGP, SingleTaskGP]:
             "there are no old runs, so there is no warm-GP; give the Optimizer a history and a method that uses it, "
             "such as method='jumbo'"
         )
-    options = recipe if isinstance(recipe, Jumbo | OfflineDKL) else Jumbo()
-    warm, cold = warm_kernel(view, options.warm), cold_kernel(view.space, not options.paper_fit)
-    start = view.pretrained("warm", warm) if options.warm == "h" else None
-    warm_gp = view.model(f"warm-{options.warm}", warm, start, options.paper_fit)
-    cold_gp = view.model("cold", cold, view.pretrained("cold", cold), options.paper_fit)
+    if isinstance(recipe, OfflineDKL):
+        recipe = recipe.as_jumbo
+    warm_gp, cold_gp = (recipe if isinstance(recipe, Jumbo) else Jumbo()).models(view)
     return gp_model(warm_gp, view.taken, view.space, view.net), gp_model(cold_gp, view.taken, view.space)
 
 

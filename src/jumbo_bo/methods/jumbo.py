@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jumbo_bo.acquisition import Gate, Score, blended, gated, in_gate, ucb
-from jumbo_bo.gp import GP, Kernel, LogNormal, isotropic
+from jumbo_bo.gp import GP, Kernel, LogNormal, Term, isotropic
 from jumbo_bo.methods.base import Choice, Schedule, View, cold_kernel, space_filling
 from jumbo_bo.methods.gp_ucb import GPUCB
 
@@ -21,6 +21,7 @@ from jumbo_bo.methods.gp_ucb import GPUCB
 class Jumbo:
     threshold: float = 0.1  # l_alpha
     warm: Literal["h", "g"] = "h"
+    linear: bool = False  # the warm-GP becomes Bayesian linear regression, the ablation
     gate: Gate | Literal["constant"] = "printed"  # 'constant': lambda = 0.5 everywhere, the ablation
     beta0: float = 10.0
     schedule: Schedule = "paper"
@@ -35,10 +36,7 @@ class Jumbo:
         if first := space_filling(view, self.initial):
             return first
         beta = view.beta(self.schedule, self.beta0)
-        warm_terms, cold_terms = warm_kernel(view, self.warm), cold_kernel(view.space, not self.paper_fit)
-        start = view.pretrained("warm", warm_terms) if self.warm == "h" else None
-        warm_gp = view.model(f"warm-{self.warm}", warm_terms, start, self.paper_fit)
-        cold_gp = view.model("cold", cold_terms, view.pretrained("cold", cold_terms), self.paper_fit)
+        warm_gp, cold_gp = self.models(view)
         warm, cold = ucb(warm_gp, beta), ucb(cold_gp, beta)
         if self.gate == "constant":
             best = view.domain.argmax(blended(warm, cold), view.rng, view.hints, view.taken)
@@ -53,6 +51,15 @@ class Jumbo:
         shown: GP = cold_gp if inside else warm_gp
         return Choice(best, shown, beta, inside)
 
+    def models(self, view: View) -> tuple[GP, GP]:
+        """The warm- and the cold-GP."""
+        warm, cold = warm_kernel(view, self.warm, self.linear), cold_kernel(view.space, not self.paper_fit)
+        start = view.pretrained("warm", warm) if self.warm == "h" and not self.linear else None
+        return (
+            view.model(f"warm-{self.warm}", warm, start, self.paper_fit),
+            view.model("cold", cold, view.pretrained("cold", cold), self.paper_fit),
+        )
+
 
 @dataclass(frozen=True)
 class OfflineDKL:
@@ -66,7 +73,8 @@ class OfflineDKL:
     preset: str | None = "hpo"  # of pretraining: the paper's
     old_scale: bool = False
 
-    def __call__(self, view: View) -> Choice:
+    @property
+    def as_jumbo(self) -> Jumbo:
         return Jumbo(
             -math.inf,
             self.warm,
@@ -74,10 +82,17 @@ class OfflineDKL:
             schedule=self.schedule,
             initial=self.initial,
             paper_fit=self.paper_fit,
-        )(view)
+        )
+
+    def __call__(self, view: View) -> Choice:
+        return self.as_jumbo(view)
 
 
-def warm_kernel(view: View, block: Literal["h", "g"]) -> Kernel:
-    """matern52 on the pretrained block, isotropic: with a few trials ARD overfits here."""
+def warm_kernel(view: View, block: Literal["h", "g"], linear: bool = False) -> Kernel:
+    """matern52 on the pretrained block, isotropic: with a few trials ARD overfits here. `linear`: Bayesian linear
+    regression with an intercept and one prior variance for all weights, as a GP."""
     width = view.width(block)
+    if linear:
+        weights = Term(block, "linear", (0,) * width, variance=LogNormal(1.0 / width, 1.0))
+        return Kernel((Term("1", "linear", (0,)), weights))
     return Kernel((isotropic(block, width, length=LogNormal(math.sqrt(width), 1.0)),))
