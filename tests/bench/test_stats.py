@@ -38,8 +38,19 @@ def test_report_from_files(tmp_path: Path) -> None:
         for seed in (0, 1):
             run = Run("demo", "p", method, seed, 10)
             label = {"suite": "demo", "problem": "p", "method": method, "seed": seed}
-            rows = [{**label, "trial": t, "regret": scale * (1 + seed) * 1e-3} for t in range(1, 11)]
-            head = {**label, "trials": 10, "unit": 1e-3, "floor": 1e-4, **HEAD, "commit": method * 10}
+            rows = [
+                {**label, "trial": t, "regret": scale * (1 + seed) * 1e-3, "cpu_ask": 0.2 * t * scale}
+                for t in range(1, 11)
+            ]
+            head = {
+                **label,
+                "trials": 10,
+                "unit": 1e-3,
+                "floor": 1e-4,
+                "cpu_pretraining": 3.0 + seed,
+                **HEAD,
+                "commit": method * 10,
+            }
             write(run.path(tmp_path), [head, *rows])
     half = Run("demo", "p", "good", 2, 10).path(tmp_path)
     half.write_text(json.dumps({**HEAD, "trials": 10}) + "\n")  # no trials in it: not a finished run
@@ -48,8 +59,29 @@ def test_report_from_files(tmp_path: Path) -> None:
     assert "| bad | 15.00 ± 5.00 (2) |" in text
     assert text.index("| good") < text.index("| bad")
     assert "| good | 1.15 ± 0.15 | 1.15 | 1.00 |" in text
+    assert "| good | 3.5 | 1.100 |" in text
     assert "different versions of the source" in text
     assert (tmp_path / "demo" / "report.md").read_text() == text
     assert (tmp_path / "demo" / "regret.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="no finished runs of"):
         stats.report(tmp_path, "demo", None, ["other"], ["p"])
+
+
+def test_published_runs_need_no_single_files_and_give_way_to_new_ones(tmp_path: Path) -> None:
+    def put(method: str, seed: int, regret: float) -> Path:
+        label = {"suite": "demo", "problem": "p", "method": method, "seed": seed}
+        rows = [{**label, "trial": t, "regret": regret, "cpu_ask": 0.1} for t in range(1, 11)]
+        path = Run("demo", "p", method, seed, 10).path(tmp_path)
+        write(path, [{**label, "trials": 10, "unit": 1.0, "floor": 1e-4, **HEAD}, *rows])
+        return path
+
+    single = [put("a", 0, 1.0), put("a", 1, 3.0)]
+    first = stats.report(tmp_path, "demo", None, [], ["p"])
+    for path in single:
+        path.unlink()
+    assert stats.report(tmp_path, "demo", None, [], ["p"]) == first
+    put("a", 1, 5.0)
+    put("b", 0, 2.0)
+    again = stats.report(tmp_path, "demo", None, [], ["p"])
+    assert "| a | 3.00 ± 2.00 (2) |" in again
+    assert "| b | 2.00 ± nan (1) |" in again

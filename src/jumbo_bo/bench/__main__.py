@@ -61,12 +61,14 @@ def report(
     trials: Annotated[int | None, typer.Option(help="Runs of this length; default: the longest.")] = None,
     methods: Annotated[str, typer.Option(help="Only these methods, in this order.")] = "",
     problems: Problems = "",
+    drawn: Annotated[str, typer.Option(help="Methods in the picture; default: the first eight.")] = "",
     out: Out = Path("benchmarks/results"),
 ) -> None:
-    """Write report.md, regret.png and runs.parquet from the finished runs."""
+    """Write report.md, regret.png and runs.parquet from the finished runs and those of an earlier runs.parquet."""
     names = _problems(suite, problems)
     try:
-        text = stats.report(out, suite, trials, split_methods(methods) if methods else [], names)
+        listed, picture = (split_methods(text) if text else [] for text in (methods, drawn))
+        text = stats.report(out, suite, trials, listed, names, picture)
     except (FileNotFoundError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
     typer.echo(text)

@@ -149,17 +149,29 @@ def write(path: Path, lines: Iterable[Row]) -> None:
 
 
 def read_runs(out: Path, suite: str, trials: int | None = None) -> tuple[pl.DataFrame, list[Row]]:
-    """All finished runs of `trials` trials (default: the longest): the trials' rows, and one stamp per run."""
+    """All finished runs of `trials` trials (default: the longest): the trials' rows, and one stamp per run. What is not
+    among the single runs is taken from the published `runs.parquet`, if there is one."""
     files = [path.read_text().splitlines() for path in sorted((out / suite / "runs").glob("*.jsonl"))]
-    runs = [(json.loads(lines[0]), lines[1:]) for lines in files if lines]
-    runs = [(head, rows) for head, rows in runs if len(rows) == head["trials"]]
-    if not runs:
+    runs = [(json.loads(lines[0]), [json.loads(row) for row in lines[1:]]) for lines in files if lines]
+    known = {_key(head) for head, _ in runs}
+    if (out / suite / "runs.parquet").exists():
+        published = pl.read_parquet(out / suite / "runs.parquet")
+        for (head,), rows in published.group_by("stamp", maintain_order=True):
+            if _key(json.loads(str(head))) not in known:
+                runs.append((json.loads(str(head)), rows.drop("stamp").to_dicts()))
+    finished = [(head, rows) for head, rows in runs if len(rows) == head["trials"]]
+    if not finished:
         raise FileNotFoundError(f"no finished runs in {out / suite}; first: python -m jumbo_bo.bench run {suite}")
-    trials = trials or max(head["trials"] for head, _ in runs)
-    runs = [(head, rows) for head, rows in runs if head["trials"] == trials]
-    if not runs:
+    trials = trials or max(head["trials"] for head, _ in finished)
+    finished = [(head, rows) for head, rows in finished if head["trials"] == trials]
+    if not finished:
         raise FileNotFoundError(f"no finished runs of {trials} trials in {out / suite}")
-    return pl.DataFrame([json.loads(row) for _, rows in runs for row in rows]), [head for head, _ in runs]
+    stamped = [{**row, "stamp": json.dumps(head)} for head, rows in finished for row in rows]
+    return pl.DataFrame(stamped, infer_schema_length=None), [head for head, _ in finished]
+
+
+def _key(head: Row) -> tuple[Any, ...]:
+    return tuple(head.get(name) for name in ("problem", "method", "seed", "trials"))
 
 
 def stamp(command: str) -> Row:

@@ -24,27 +24,47 @@ from jumbo_bo.bench.run import Row, read_runs
 from jumbo_bo.space import Array
 
 MARKS = (10, 25, 50)
+MOST_DRAWN = 8  # curves in one picture
 
 Curves = Mapping[tuple[str, str], Mapping[int, Array]]  # (problem, method) -> seed -> (T,) regret
 
 
-def report(out: Path, suite: str, trials: int | None, methods: Sequence[str], problems: Sequence[str]) -> str:
-    """Writes `<out>/<suite>/report.md`, `regret.png` and `runs.parquet` (every trial); returns the Markdown."""
+def report(
+    out: Path,
+    suite: str,
+    trials: int | None,
+    methods: Sequence[str],
+    problems: Sequence[str],
+    drawn: Sequence[str] = (),
+) -> str:
+    """Writes `<out>/<suite>/report.md`, `regret.png` and `runs.parquet` (every trial and what made it); returns the
+    Markdown. The picture shows the methods `drawn`, by default the first MOST_DRAWN."""
     frame, heads = read_runs(out, suite, trials)
     heads = [head for head in heads if head["problem"] in problems and head["method"] in (methods or [head["method"]])]
     curves = {
         key: curve for key, curve in curves_of(frame).items() if key in {(h["problem"], h["method"]) for h in heads}
     }
-    missing = [method for method in methods if method not in {m for _, m in curves}]
+    missing = [method for method in (*methods, *drawn) if method not in {m for _, m in curves}]
     if missing or not curves:
         raise ValueError(f"no finished runs of {missing or list(problems)}; there are {sorted(set(curves_of(frame)))}")
     first = {problem: next((h for h in heads if h["problem"] == problem), None) for problem in problems}
     floors = {problem: float(head["floor"]) for problem, head in first.items() if head}
     units = {problem: float(head["unit"]) for problem, head in first.items() if head}
     order = list(methods) or _by_area(curves, floors)
-    figure(curves, order, floors, out / suite / "regret.png")
+    figure(curves, list(drawn) or order[:MOST_DRAWN], floors, out / suite / "regret.png")
     text = "\n".join(
-        [f"# {suite}", "", table(curves, order, units, floors), "", "![regret](regret.png)", "", *provenance(heads), ""]
+        [
+            f"# {suite}",
+            "",
+            table(curves, order, units, floors),
+            "",
+            costs(frame, heads, order),
+            "",
+            "![regret](regret.png)",
+            "",
+            *provenance(heads),
+            "",
+        ]
     )
     (out / suite / "report.md").write_text(text)
     shown = pl.DataFrame({"problem": p, "method": m} for p, m in curves)
@@ -102,6 +122,17 @@ def table(curves: Curves, methods: Sequence[str], units: Mapping[str, float], fl
         cells = ["{:.2f} ± {:.2f}".format(*mean_error(areas[p])) if p in areas else "n/a" for p in problems]
         mean = f"{np.mean([a.mean() for a in areas.values()]):.2f}" if len(areas) == len(problems) else "n/a"
         lines.append(f"| {method} | " + " | ".join([*cells, mean, f"{rank[method]:.2f}"]) + " |")
+    return "\n".join(lines)
+
+
+def costs(frame: pl.DataFrame, heads: Sequence[Row], methods: Sequence[str]) -> str:
+    """CPU seconds, means over all runs of a method."""
+    lines = ["CPU seconds on one thread: learning from the old runs, then each suggestion.", ""]
+    lines += ["| method | learning | suggestion |", "| --- | --- | --- |"]
+    asked = {str(m): float(str(s)) for m, s in frame.group_by("method").agg(pl.col("cpu_ask").mean()).iter_rows()}
+    for method in methods:
+        learned = [head["cpu_pretraining"] for head in heads if head["method"] == method and "cpu_pretraining" in head]
+        lines.append(f"| {method} | {f'{np.mean(learned):.1f}' if learned else 'n/a'} | {asked[method]:.3f} |")
     return "\n".join(lines)
 
 
