@@ -74,7 +74,7 @@ def holding(optimizer: Optimizer, fixed: Params, number: int) -> Optimizer:
     candidates = [space.decode(row) | fixed for row in rng.permutation(u)[:MOST_HELD]]
     o = optimizer
     held = Optimizer(space, o.history, o.direction, o.n_trials, o.recipe, o.seed, candidates, o.cache)
-    held.net = o.net
+    held.net, held.past = o.net, o.past
     return held
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -109,7 +109,6 @@ class Choice:
     inside_gate: bool | None = None
     normal: Normal | None = None  # prediction at the point, (1,) each, of a model that is no GP of ours
     note: str = ""  # why, when no GP of ours was asked
-    facts: Mapping[str, float] = field(default_factory=dict)
 
 
 class Recipe(Protocol):

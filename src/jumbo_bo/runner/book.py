@@ -25,6 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from jumbo_bo import nets
 from jumbo_bo.errors import UserError
+from jumbo_bo.methods import Learner
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space import Params
 from jumbo_bo.storage import checked, opened, shown, sqlite_file
@@ -202,6 +203,9 @@ def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None]) ->
         if nets.kept(history, preset, file.seed, folder) is None:
             note(f"Learning from {history.n_rows:,} old runs; the result is kept for the next time ...")
         _ = optimizer.net
+    elif history is not None and history.tasks and isinstance(optimizer.recipe, Learner):
+        note(f"Learning from {history.n_rows:,} old runs ...")
+        _ = optimizer.past
     return optimizer
 
 
