@@ -25,7 +25,7 @@ from jumbo_bo.explain import Explanation, Prediction, Witnesses, nearest, parts,
 from jumbo_bo.features import FeatureNet
 from jumbo_bo.history import History
 from jumbo_bo.methods import METHODS, Choice, Learner, Recipe, View
-from jumbo_bo.methods.base import Past
+from jumbo_bo.methods.base import FOLLOW_UP, RESTART, Past
 from jumbo_bo.nets import learned
 from jumbo_bo.space import Params, Space
 from jumbo_bo.warp import Warp, fit_warp
@@ -33,8 +33,6 @@ from jumbo_bo.warp import Warp, fit_warp
 Array = npt.NDArray[np.float64]
 Direction = Literal["minimize", "maximize"]
 
-RESTART = 10  # every so many trials the hyperparameters are searched from scratch, in between from the last optimum
-FOLLOW_UP = 10  # iterations in between: one trial moves the optimum little
 OLD_TARGET_LIMIT = 300  # rows of D^f the exact GPs are conditioned on
 FAILED = math.nan
 

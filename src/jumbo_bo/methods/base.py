@@ -26,6 +26,9 @@ Array = npt.NDArray[np.float64]
 Made = TypeVar("Made")
 Schedule = Literal["paper", "anytime", "theory"]
 
+RESTART = 10  # every so many trials a model is searched from scratch, in between from the last optimum
+FOLLOW_UP = 10  # iterations of a fit in between: one trial moves the optimum little
+
 
 class Fitter(Protocol):
     def __call__(self, name: str, kernel: Kernel, start: Array | None = None, adam: bool = False) -> GP: ...
@@ -79,6 +82,17 @@ class View:
             self.memory[key] = make()
         made: Made = self.memory[key]
         return made
+
+    def chain(self, name: str, step: Callable[[int, Made | None], Made]) -> Made:
+        """The state after all n finished trials: step(n, the state after n - 1). Every RESTART trials it starts anew
+        (None), so a resumed study has at most RESTART - 1 steps to repeat."""
+
+        def at(n: int) -> Made:
+            made = self.kept((name, n), lambda: step(n, at(n - 1) if n % RESTART else None))
+            self.memory.pop((name, n - 1), None)  # nobody goes back
+            return made
+
+        return at(len(self.u))
 
     def model(self, name: str, kernel: Kernel, start: Array | None = None, adam: bool = False) -> GP:
         """The GP of the finished trials, with pending ones hallucinated."""
