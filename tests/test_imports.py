@@ -21,7 +21,7 @@ LAYERS = (
     ("training",),
     ("readers", "pretrain", "learners", "kernel"),
     ("gp", "nets", "guess", "trackers"),
-    ("acquisition", "theory"),
+    ("acquisition", "icm", "theory"),
     ("argmax",),
     ("methods",),
     ("explain",),

@@ -106,7 +106,7 @@ def parts(choice: Choice, blocks: Blocks) -> Parts | None:  # blocks of the one 
     gp = choice.gp
     if gp is None and choice.normal is not None:
         mean, sd = choice.normal
-        return Parts(math.nan, math.nan, float(mean[0]), float(sd[0]), 0.0)
+        return Parts(math.nan, math.nan, float(mean[0]), float(sd[0]), choice.noise)
     if gp is None:
         return None
     old, new = _by_source(gp, blocks)
@@ -179,7 +179,7 @@ def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction) -> s
     sentence = [_voices(p, choice, view) if choice.gp else choice.note]
     if choice.inside_gate is not None:
         sentence.append("inside the warm gate" if choice.inside_gate else "outside the warm gate")
-    sentence.append(_motive(p, choice, view))
+    sentence.append(_motive(p, view))
     return f"{'; '.join(sentence)}; predicted {predicted.mean:.4g} ± {predicted.sd:.2g}."
 
 
@@ -203,9 +203,9 @@ def _opinion(z: float) -> str:
     return f"much worse ({z:+.2f})"
 
 
-def _motive(p: Parts, choice: Choice, view: View) -> str:
+def _motive(p: Parts, view: View) -> str:
     """Exploits: expected to beat the best so far. Explores: only its uncertainty could."""
-    if choice.beta is None or len(view.z) == 0:
+    if len(view.z) == 0:
         return "first look"
     return "exploits" if p.mean >= view.z.max() else "explores"
 

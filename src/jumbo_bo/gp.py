@@ -103,8 +103,8 @@ def build(kernel: Kernel, theta: Array, blocks: Blocks, y: Array) -> GP:
     if n == 0:
         return GP(kernel, theta, blocks, y, np.zeros((0, 0)), np.zeros(0))
     cov = covariance(kernel, theta, blocks, blocks)
-    chol = _cholesky(cov, float(np.exp(theta[-1])))
-    return GP(kernel, theta, blocks, y, chol, _solve(chol, y - prior_mean(kernel, blocks)))
+    chol = cholesky(cov, float(np.exp(theta[-1])))
+    return GP(kernel, theta, blocks, y, chol, solve(chol, y - prior_mean(kernel, blocks)))
 
 
 def posterior(gp: GP, blocks: Blocks) -> Normal:  # (m, .) -> mean (m,), sd (m,)
@@ -137,7 +137,7 @@ def mean_by_term(gp: GP, blocks: Blocks) -> Array:  # (m, .) -> (terms, m)
 
 def leave_one_out(gp: GP) -> Normal:
     """Predictive mean and sd of every *observation* given all others (Rasmussen & Williams, Eq. 5.12)."""
-    inverse = _inverse_from_cholesky(gp.chol)
+    inverse = inverse_from_cholesky(gp.chol)
     precision = np.diag(inverse)
     return Normal(gp.y - gp.alpha / precision, 1.0 / np.sqrt(precision))
 
@@ -209,7 +209,7 @@ class Evidence:
 
     def __init__(self, kernel: Kernel, blocks: Blocks, y: Array) -> None:
         self.kernel, self.y = kernel, y - prior_mean(kernel, blocks)
-        self.parts = [_pairs(t, blocks[t.block]) for t in kernel.terms]  # (groups, n, n) each
+        self.parts = [pairs_of(t, blocks[t.block]) for t in kernel.terms]  # (groups, n, n) each
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         n = len(self.y)
@@ -218,9 +218,9 @@ class Evidence:
         for (term, s), pairs in zip(self.kernel.slices(), self.parts, strict=True):
             scale = np.exp(theta[s])
             if term.kind == "linear":
-                cov += _weigh(scale, pairs)
+                cov += weigh(scale, pairs)
                 continue
-            r = _weigh(5.0 * scale[1:] ** -2, pairs)  # 5 r^2
+            r = weigh(5.0 * scale[1:] ** -2, pairs)  # 5 r^2
             square = r / 3.0
             np.sqrt(r, out=r)
             slope = np.exp(-r)
@@ -232,10 +232,10 @@ class Evidence:
             cov += square
             values.append((square, slope))
         noise = float(np.exp(theta[-1]))
-        chol = _cholesky(cov, noise)
-        alpha = _solve(chol, self.y)
+        chol = cholesky(cov, noise)
+        alpha = solve(chol, self.y)
         value = -0.5 * self.y @ alpha - np.log(np.diag(chol)).sum() - n / 2 * math.log(2 * math.pi)
-        weight = 0.5 * (np.outer(alpha, alpha) - _inverse_from_cholesky(chol))
+        weight = 0.5 * (np.outer(alpha, alpha) - inverse_from_cholesky(chol))
         gradient = np.empty_like(theta)
         matern = iter(values)
         for (term, s), pairs in zip(self.kernel.slices(), self.parts, strict=True):
@@ -251,11 +251,11 @@ class Evidence:
         return float(value), gradient
 
 
-def _weigh(weights: Array, pairs: Array) -> Array:  # (groups,), (groups, n, n) -> (n, n)
+def weigh(weights: Array, pairs: Array) -> Array:  # (groups,), (groups, n, n) -> (n, n)
     return (weights @ pairs.reshape(len(pairs), -1)).reshape(pairs.shape[1:])
 
 
-def _pairs(term: Term, a: Array) -> Array:  # (n, p) -> (groups, n, n) squared distances or inner products per group
+def pairs_of(term: Term, a: Array) -> Array:  # (n, p) -> (groups, n, n) squared distances or inner products per group
     parts = np.zeros((term.n_groups, len(a), len(a)))
     for column, group in enumerate(term.groups):
         v = a[:, column]
@@ -263,7 +263,7 @@ def _pairs(term: Term, a: Array) -> Array:  # (n, p) -> (groups, n, n) squared d
     return parts
 
 
-def _cholesky(cov: Array, noise: float) -> Array:
+def cholesky(cov: Array, noise: float) -> Array:
     diagonal = np.diag(cov)
     size = max(float(diagonal.mean()), 1.0)
     for jitter in JITTERS:
@@ -279,11 +279,11 @@ def _cholesky(cov: Array, noise: float) -> Array:
     )
 
 
-def _solve(chol: Array, y: Array) -> Array:
+def solve(chol: Array, y: Array) -> Array:
     x: Array = dpotrs(chol, y, lower=1)[0]
     return x
 
 
-def _inverse_from_cholesky(chol: Array) -> Array:
+def inverse_from_cholesky(chol: Array) -> Array:
     inverse: Array = dpotri(chol, lower=1)[0]
     return inverse + np.tril(inverse, -1).T

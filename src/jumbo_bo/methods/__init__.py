@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from jumbo_bo.methods.base import Choice, Learner, Recipe, View
 from jumbo_bo.methods.box_gp_ucb import BoxGPUCB
+from jumbo_bo.methods.gcp import GCP
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.methods.joint import JumboJoint
 from jumbo_bo.methods.jumbo import Jumbo, OfflineDKL
+from jumbo_bo.methods.mf_gp_ucb import MFGPUCB
+from jumbo_bo.methods.mt_gp import MTGP
 from jumbo_bo.methods.random import Random
+from jumbo_bo.methods.rgpe import RGPE
 
 METHODS: dict[str, Recipe] = {
     "jumbo-joint": JumboJoint(),
@@ -17,12 +21,21 @@ METHODS: dict[str, Recipe] = {
     "jumbo-blr": Jumbo(linear=True),
     "jumbo-constant": Jumbo(gate="constant"),
     "box-gp-ucb": BoxGPUCB(),
+    "gcp": GCP(),
+    "cts": GCP(variant="prior"),
+    "mf-gp-ucb": MFGPUCB(),
+    "mt-gp": MTGP(),
+    "rgpe": RGPE(),
     "random": Random(),
 }
 
 __all__ = [
+    "GCP",
     "GPUCB",
     "METHODS",
+    "MFGPUCB",
+    "MTGP",
+    "RGPE",
     "BoxGPUCB",
     "Choice",
     "Jumbo",

@@ -122,6 +122,7 @@ class Choice:
     beta: float | None = None
     inside_gate: bool | None = None
     normal: Normal | None = None  # prediction at the point, (1,) each, of a model that is no GP of ours
+    noise: float = 0.0  # variance of one observation around `normal`
     note: str = ""  # why, when no GP of ours was asked
 
 

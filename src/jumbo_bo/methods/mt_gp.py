@@ -1,0 +1,119 @@
+"""MT-GP, multi-task Bayesian optimization (Swersky, Snoek, Adams, NeurIPS 2013): one exact GP of the old rows and the
+trials together, whose kernel learns how far each pair of tasks agrees (icm.py). Acquisition: UCB on the target.
+
+Notation
+    N, n    rows of the old runs, finished trials
+    phi     hyperparameters: shared length scales, the root of the tasks' covariance, one noise per task
+
+The hyperparameters are fitted to the old runs once, then to all rows every `refit` trials; in between the model is
+only conditioned on the trials.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from jumbo_bo import icm
+from jumbo_bo.argmax import Finite
+from jumbo_bo.gp import Blocks
+from jumbo_bo.history import History
+from jumbo_bo.methods.base import Choice, Schedule, View, cold_kernel
+from jumbo_bo.methods.gp_ucb import GPUCB
+
+Array = npt.NDArray[np.float64]
+
+EARLY = (0, 3, 6)  # trials of the first fits: at the start every trial teaches much
+
+
+@dataclass(frozen=True)
+class OldRows:
+    names: tuple[str, ...]
+    prior: icm.Prior
+    rows: icm.Rows
+    phi: Array  # of the old runs alone
+
+    def blocks(self, t: Array) -> dict[str, Array]:
+        return {}
+
+
+@dataclass(frozen=True)
+class MTGP:
+    beta0: float = 10.0
+    schedule: Schedule = "paper"
+    correlation: float = 0.7  # of two tasks, before there are data
+    refit: int = 10
+    iterations: int = 15  # of L-BFGS at a refit; 50 at the start
+    most_rows: int = 2000  # of the old runs: the cost of a fit is cubic in them
+    initial: int = 3  # space-filling points when there are no old runs
+    preset: str | None = None
+    old_scale: bool = True
+
+    def check(self, history: History) -> None:
+        if history.n_rows > self.most_rows:
+            raise ValueError(
+                f"mt-gp is an exact GP of all old rows and takes at most {self.most_rows:,} of them, the old runs have "
+                f"{history.n_rows:,}; use a method without this limit (jumbo-joint, rgpe), or read a sample of the "
+                f"rows: History.from_frame(frame.sample({self.most_rows}, seed=0), space, ...)"
+            )
+
+    def learn(self, history: History, seed: int) -> OldRows:
+        (term,) = cold_kernel(history.space).terms
+        prior = icm.Prior(term, len(history.tasks) + 1, correlation=self.correlation)
+        task = np.repeat(np.arange(len(history.tasks)), [len(t.y) for t in history.tasks])
+        x = history.space.transform(np.vstack([t.u for t in history.tasks]))
+        rows = icm.Rows(x, task, np.concatenate([t.z for t in history.tasks]))
+        return OldRows(tuple(t.name for t in history.tasks), prior, rows, icm.fit(prior, rows))
+
+    def __call__(self, view: View) -> Choice:
+        if view.past is None:
+            return GPUCB(self.beta0, self.schedule, self.initial)(view)
+        past: OldRows = view.past
+        last = last_refit(len(view.z), self.refit)
+        phi = view.kept(("mt-gp", last), lambda: self._phi(view, last))
+        model = icm.build(past.prior, phi, _with_trials(past, view, view.u, view.z))
+        if len(view.pending):
+            expected = icm.posterior(model, view.space.transform(view.pending)).mean
+            rows = _with_trials(past, view, view.taken, np.append(view.z, expected))
+            model = icm.build(past.prior, phi, rows)
+        beta = view.beta(self.schedule, self.beta0)
+
+        def score(blocks: Blocks) -> Array:
+            explained = None
+            if isinstance(view.domain, Finite) and blocks is view.domain.rough:
+                explained = view.kept(("mt-gp explained", last), lambda: icm.explained_by_old(model, blocks["x"]))
+            mean, sd = icm.posterior(model, blocks["x"], explained)
+            return mean + np.asarray(math.sqrt(beta), mean.dtype) * sd
+
+        best = view.domain.argmax(score, view.rng, view.hints, view.taken)
+        normal = icm.posterior(model, view.space.transform(best.u[None]))
+        noise = float(past.prior.split(phi).noise[-1])
+        return Choice(best, beta=beta, normal=normal, noise=noise, note=_note(past, phi, len(view.z)))
+
+    def _phi(self, view: View, n: int) -> Array:
+        """Hyperparameters after n trials, always from those of the old runs: a resumed study makes one fit."""
+        past: OldRows = view.past
+        if n == 0:
+            return past.phi
+        rows = _with_trials(past, view, *view.earlier(n))
+        return icm.fit(past.prior, rows, past.phi, self.iterations)
+
+
+def last_refit(n: int, every: int) -> int:
+    """The number of trials at the last fit of the hyperparameters."""
+    return max([k for k in EARLY if k <= n] + [n // every * every])
+
+
+def _with_trials(past: OldRows, view: View, u: Array, z: Array) -> icm.Rows:
+    return past.rows.and_target(view.space.transform(u), z, past.prior.tasks - 1)
+
+
+def _note(past: OldRows, phi: Array, n: int) -> str:
+    b = past.prior.split(phi).b
+    likeness = b[:-1, -1] / np.sqrt(np.diag(b)[:-1] * b[-1, -1])
+    best = int(np.argmax(np.abs(likeness)))
+    trials = f"the {n} new trials" if n != 1 else "the one new trial"
+    return f"The old runs ({past.names[best]!r} correlates by {likeness[best]:.2f}) and {trials} say that it is good"

@@ -1,0 +1,145 @@
+"""RGPE, the ranking-weighted GP ensemble (Feurer, Letham, Bakshy, 'Scalable Meta-Learning for Bayesian Optimization',
+2018): one GP per old task and one of the target, averaged with weights that say how well each ranks the trials.
+
+Notation
+    n, K, S     finished trials, old tasks, samples of every model's posterior at the trials
+    loss        (K + 1, S) pairs of trials that a sample ranks wrongly, the target's model last
+    w           (K + 1,) share of the samples in which a model has the lowest loss, ties shared
+    mean        sum_i w_i mean_i(x);  variance  sum_i w_i^2 sd_i(x)^2
+
+The target's model is judged by what it says of a trial that it has not seen: f^-j, the GP without trial j.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from jumbo_bo.argmax import Finite
+from jumbo_bo.gp import GP, Blocks, Normal, cholesky, covariance, inverse_from_cholesky, posterior
+from jumbo_bo.history import History
+from jumbo_bo.methods.base import Choice, Schedule, View, cold_kernel
+from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.methods.task_gps import TaskGPs, joint, learn_tasks
+
+Array = npt.NDArray[np.float64]
+
+CLOSE = 0.05  # of a parameter's range
+
+
+@dataclass(frozen=True)
+class RGPE:
+    beta0: float = 10.0
+    schedule: Schedule = "paper"
+    samples: int = 500  # S
+    few: int = 3  # with fewer trials there is nothing to rank: the old models share the weight equally
+    dilution: float = 0.95  # an old model is dropped when its median loss is above this quantile of the target's
+    variance: Literal["ensemble", "target"] = "ensemble"  # 'target': that of the target's GP alone, as in TST-R
+    rows: int = 1000  # of an old task that its GP is conditioned on
+    initial: int = 3  # space-filling points when there are no old runs
+    preset: str | None = None
+    old_scale: bool = True
+
+    def check(self, history: History) -> None:
+        """Any old runs will do."""
+
+    def learn(self, history: History, seed: int) -> TaskGPs:
+        return learn_tasks(history, self.rows, seed)
+
+    def __call__(self, view: View) -> Choice:
+        if view.past is None:
+            return GPUCB(self.beta0, self.schedule, self.initial)(view)
+        kernel = cold_kernel(view.space)
+        target = view.model("cold", kernel)
+        w = self.weights(view, view.fit("cold", kernel))
+        ensemble = mix(w, target, self.variance)
+        beta = view.beta(self.schedule, self.beta0)
+
+        def score(blocks: Blocks) -> Array:
+            mean, sd = ensemble(blocks)
+            bound = mean + np.asarray(math.sqrt(beta), mean.dtype) * sd
+            return bound if isinstance(view.domain, Finite) else np.where(_tried(view, blocks, w), -1e6, bound)
+
+        best = view.domain.argmax(score, view.rng, view.hints, view.taken)
+        normal = ensemble(view.domain.featurise(best.u[None]))
+        return Choice(best, beta=beta, normal=normal, noise=target.noise, note=_note(view.past.names, w))
+
+    def weights(self, view: View, target: GP) -> Array:  # -> (K + 1,)
+        old: tuple[GP, ...] = view.past.gps
+        if len(view.z) < self.few:
+            return np.append(np.full(len(old), 1.0 / len(old)), 0.0)
+        at, rng, n = view.domain.featurise(view.u), view.rng, len(view.z)
+        losses = [ranking_loss(draw(*joint(gp, at), rng.standard_normal((self.samples, n))), view.z) for gp in old]
+        losses.append(loo_ranking_loss(target, rng, self.samples))
+        return rank_weights(np.stack(losses), self.dilution)
+
+
+def mix(w: Array, target: GP, variance: str = "ensemble") -> Callable[[Blocks], Normal]:
+    """The ensemble's mean and standard deviation."""
+
+    def at(blocks: Blocks) -> Normal:
+        mean, sd = posterior(target, blocks)
+        weight = w.astype(mean.dtype)
+        mixed = blocks["old_mean"] @ weight[:-1] + weight[-1] * mean
+        if variance == "target":
+            return Normal(mixed, sd)
+        return Normal(mixed, np.sqrt(blocks["old_sd"] ** 2 @ weight[:-1] ** 2 + (weight[-1] * sd) ** 2))
+
+    return at
+
+
+def draw(mean: Array, cov: Array, normals: Array) -> Array:  # (n,), (n, n), (S, n) -> (S, n)
+    return mean + normals @ cholesky(cov, 1e-8).T
+
+
+def ranking_loss(f: Array, y: Array) -> Array:  # (S, n), (n,) -> (S,)
+    """In how many ordered pairs (j, k) a sample contradicts the values."""
+    loss = np.zeros(len(f))
+    for j in range(len(y)):
+        loss += np.count_nonzero((f[:, j : j + 1] < f) != (y[j] < y), axis=1)
+    return loss
+
+
+def loo_ranking_loss(gp: GP, rng: np.random.Generator, samples: int) -> Array:  # -> (S,)
+    """The same for f^-j(x_j) < f^-j(x_k), drawn jointly. With A = K~^-1 and c_j = K A_j / sqrt(A_jj), leaving trial j
+    out changes the posterior mean at the trials by -c_j alpha_j / sqrt(A_jj) and its covariance by +c_j c_j^T."""
+    inverse, y, n = inverse_from_cholesky(gp.chol), gp.y, len(gp.y)
+    k = covariance(gp.kernel, gp.theta, gp.blocks, gp.blocks)
+    root = np.sqrt(np.diag(inverse))
+    c = k @ inverse / root  # column j is c_j
+    f = draw(k @ gp.alpha, k - k @ inverse @ k, rng.standard_normal((samples, n)))
+    loss = np.zeros(samples)
+    for j in range(n):
+        left_out = f + np.outer(rng.standard_normal(samples) - gp.alpha[j] / root[j], c[:, j])
+        loss += np.count_nonzero((left_out[:, j : j + 1] < left_out) != (y[j] < y), axis=1)
+    return loss
+
+
+def rank_weights(losses: Array, dilution: float = 0.95) -> Array:  # (K + 1, S) -> (K + 1,)
+    kept = np.median(losses, axis=1) <= np.quantile(losses[-1], dilution)
+    kept[-1] = True
+    losses = np.where(kept[:, None], losses, np.inf)
+    winners = losses == losses.min(axis=0)
+    weights: Array = (winners / winners.sum(axis=0)).mean(axis=1)
+    return weights
+
+
+def _tried(view: View, blocks: Blocks, w: Array) -> npt.NDArray[np.bool_]:  # -> (m,)
+    """Close to a finished or pending trial. Old models do not learn of a trial and would propose the same spot of a
+    continuous space for ever; the more the target's own model weighs, the closer it may come."""
+    near = np.zeros(len(blocks["x"]), dtype=bool)
+    for point in view.space.transform(view.taken):
+        near |= np.abs(blocks["x"] - point).max(axis=1) < CLOSE * (1.0 - w[-1])
+    return near
+
+
+def _note(names: tuple[str, ...], w: Array) -> str:
+    if w[-1] == 0 and np.ptp(w[:-1]) == 0:
+        return "The old runs, all weighted alike, say that it is good"
+    best = int(np.argmax(w[:-1]))
+    return f"The trials have {w[-1]:.0%} of the weight, of the old runs {names[best]!r} the most with {w[best]:.0%}"
