@@ -53,6 +53,8 @@ QUICK: dict[str, Recipe] = {}
 
 @pytest.fixture(params=METHODS)
 def method(request):
+    if request.param == "optuna-gp":
+        pytest.importorskip("torch", reason="optuna-gp needs torch: pip install 'jumbo-bo[optuna-gp]'")
     return QUICK.get(request.param, METHODS[request.param])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jumbo_bo.methods.base import Choice, Learner, Recipe, View
+from jumbo_bo.methods.bohb import BOHB
 from jumbo_bo.methods.box_gp_ucb import BoxGPUCB
 from jumbo_bo.methods.gcp import GCP
 from jumbo_bo.methods.gp_ucb import GPUCB
@@ -10,6 +11,7 @@ from jumbo_bo.methods.joint import JumboJoint
 from jumbo_bo.methods.jumbo import Jumbo, OfflineDKL
 from jumbo_bo.methods.mf_gp_ucb import MFGPUCB
 from jumbo_bo.methods.mt_gp import MTGP
+from jumbo_bo.methods.optuna_samplers import OptunaSampler
 from jumbo_bo.methods.random import Random
 from jumbo_bo.methods.rgpe import RGPE
 
@@ -26,10 +28,15 @@ METHODS: dict[str, Recipe] = {
     "mf-gp-ucb": MFGPUCB(),
     "mt-gp": MTGP(),
     "rgpe": RGPE(),
+    "bohb": BOHB(),
+    "tpe": OptunaSampler("tpe"),
+    "optuna-gp": OptunaSampler("optuna-gp"),
+    "cma-es": OptunaSampler("cma-es"),
     "random": Random(),
 }
 
 __all__ = [
+    "BOHB",
     "GCP",
     "GPUCB",
     "METHODS",
@@ -42,6 +49,7 @@ __all__ = [
     "JumboJoint",
     "Learner",
     "OfflineDKL",
+    "OptunaSampler",
     "Random",
     "Recipe",
     "View",
