@@ -13,7 +13,7 @@ from sklearn.metrics import r2_score
 
 from jumbo_bo import pretrain as module
 from jumbo_bo import training
-from jumbo_bo.features import FeatureNet, _tensors, latent, side_by_side
+from jumbo_bo.features import FeatureNet, _tensors, latent, layers_of, side_by_side
 from jumbo_bo.history import History, Task
 from jumbo_bo.pretrain import PRESETS, Pretraining, pretrain
 from jumbo_bo.space import Space
@@ -127,7 +127,7 @@ def test_rows_of_weight_zero_give_a_head_no_gradient():
     w[:, 1] = 0
     grad = jax.jit(jax.grad(module._mse), static_argnums=2)
     gradient = np.asarray(grad(phi, training.Rows(x, z, w), spec))
-    weight, bias = module._layers(gradient, spec.sizes)[-1]
+    weight, bias = layers_of(gradient, spec.sizes)[-1]
     assert np.all(weight[:, 1] == 0)
     assert bias[1] == 0
     assert np.all(weight[:, 0] != 0)
@@ -268,7 +268,7 @@ def test_an_ensemble_is_its_members_side_by_side(members):
     options = replace(QUICK, members=3, max_steps=150)
     net = pretrain(TWO, options, seed=3)
     trained = [module._train(prepared(TWO, 3, i), options, 3, i, silent) for i in range(3)]
-    alone = [module._layers(m.phi.astype(float), module._sizes(m.data, options)) for m in trained]
+    alone = [layers_of(m.phi.astype(float), module._sizes(m.data, options)) for m in trained]
     for ours, again in zip(net.layers, side_by_side(alone), strict=True):
         np.testing.assert_array_equal(ours[0], again[0])
         np.testing.assert_array_equal(ours[1], again[1])

@@ -17,6 +17,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,16 @@ def side_by_side(members: Sequence[Layers]) -> Layers:
         *((block_diag(*[w for w, _ in layer]), np.concatenate([b for _, b in layer])) for layer in between),
         (np.vstack([w for w, _ in last]) / len(members), np.mean([b for _, b in last], axis=0)),
     )
+
+
+def layers_of(phi: Any, sizes: Sequence[int]) -> Any:  # (p,) -> Layers
+    """The layers in one flat vector of weights, of numpy or jax: matrix and bias of the first, of the second, ..."""
+    layers, start = [], 0
+    for fan_in, fan_out in pairwise(sizes):
+        end = start + fan_in * fan_out
+        layers.append((phi[start:end].reshape(fan_in, fan_out), phi[end : end + fan_out]))
+        start = end + fan_out
+    return tuple(layers)
 
 
 def latent(layers: Layers, t: Array) -> Array:  # (m, D) -> (m, n_z)

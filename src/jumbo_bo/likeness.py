@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 from scipy.spatial import cKDTree
-from scipy.stats import rankdata
 
 Array = npt.NDArray[np.float64]
 
@@ -67,6 +66,8 @@ def spearman(a: Array, b: Array) -> float:
     """NaN when either is constant or has fewer than two values."""
     if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return float("nan")
+    from scipy.stats import rankdata  # a slow import, and not everybody needs it
+
     return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])
 
 

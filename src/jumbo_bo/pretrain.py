@@ -22,9 +22,7 @@ and the heads worse on all three datasets.
 
 from __future__ import annotations
 
-import logging
 import math
-import os
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
@@ -39,14 +37,11 @@ import scipy.linalg  # noqa: F401 (jax borrows its LAPACK: loaded here, the thre
 from threadpoolctl import threadpool_limits
 
 from jumbo_bo import training
-from jumbo_bo.features import SD_FLOOR, Array, FeatureNet, side_by_side
+from jumbo_bo.features import SD_FLOOR, Array, FeatureNet, layers_of, side_by_side
 from jumbo_bo.history import History, Task
 from jumbo_bo.training import PRESETS, ROUND, Array32, Data, Pretraining, Report, Rows, Target
 
 __all__ = ["PRESETS", "Pretraining", "pretrain"]
-
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # read when a GPU is first used
-logging.getLogger("jax._src.xla_bridge").setLevel(logging.ERROR)  # no advice about accelerators that are not there
 
 THETA_RATE = 0.1  # paper, 'Details of training the Gaussian Process hyper-parameters': 100 Adam steps at 0.1
 THETA_LOW = np.log([1e-3, 1e-2, 1e-3])  # a few rows alone would drive the noise to zero
@@ -195,14 +190,14 @@ def _round(state: _State, batches: Any, valid: Rows, target: Target | None, deca
 
 
 def _mse(phi: Any, rows: Rows, spec: _Spec, key: Any = None) -> Any:
-    layers = _layers(phi, spec.sizes)
+    layers = layers_of(phi, spec.sizes)
     weight, bias = layers[-1]
     g = _latent(layers, rows.x, spec.dropout, key) @ weight + bias
     return jnp.sum(rows.w * (g - rows.z) ** 2) / rows.x.shape[0]
 
 
 def _gp_terms(phi: Any, theta: Any, target: Target, spec: _Spec) -> Any:
-    layers = _layers(phi if spec.deep_kernel else jax.lax.stop_gradient(phi), spec.sizes)
+    layers = layers_of(phi if spec.deep_kernel else jax.lax.stop_gradient(phi), spec.sizes)
     reference = _latent(layers, target.reference)
     sd = jnp.sqrt(jnp.var(reference, axis=0) + SD_FLOOR**2)  # as in features.py
     h = (_latent(layers, (2 * target.t - 1).astype(phi.dtype)) - jnp.mean(reference, axis=0)) / sd
@@ -244,15 +239,6 @@ def _sizes(data: Data, options: Pretraining) -> tuple[int, ...]:
     return (data.rows.x.shape[1], *[options.n_u] * options.n_l, options.n_z, data.rows.z.shape[1])
 
 
-def _layers(phi: Any, sizes: tuple[int, ...]) -> Any:
-    layers, start = [], 0
-    for fan_in, fan_out in pairwise(sizes):
-        end = start + fan_in * fan_out
-        layers.append((phi[start:end].reshape(fan_in, fan_out), phi[end : end + fan_out]))
-        start = end + fan_out
-    return tuple(layers)
-
-
 def _initial(rng: np.random.Generator, sizes: tuple[int, ...]) -> Array32:
     parts: list[Array] = []
     for fan_in, fan_out in pairwise(sizes):
@@ -268,7 +254,7 @@ def _moments(params: Any) -> optax.ScaleByAdamState:
 def _finish(
     history: History, tasks: tuple[Task, ...], options: Pretraining, seed: int, trained: list[_Trained]
 ) -> FeatureNet:
-    members = [_layers(m.phi.astype(np.float64), _sizes(m.data, options)) for m in trained]
+    members = [layers_of(m.phi.astype(np.float64), _sizes(m.data, options)) for m in trained]
     first = trained[0].data
     net = FeatureNet.standardised(
         side_by_side(members),

@@ -13,7 +13,9 @@ of a net is trained on its own, with its own split and its own order of the rows
 
 from __future__ import annotations
 
+import logging
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,6 +31,10 @@ Array32 = npt.NDArray[np.float32]
 Index = npt.NDArray[np.int64]
 Report = Callable[[int, float], None]  # steps done by this member, loss
 Overall = Callable[[int, int, float], None]  # steps done by the members before, then as above
+
+# For all who train with jax.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # read when a GPU is first used
+logging.getLogger("jax._src.xla_bridge").setLevel(logging.ERROR)  # no advice about accelerators that are not there
 
 ROUND = 50  # minibatches per compiled call; the validation loss is looked at in between
 WARM_UP = 100  # steps until the learning rate is reached

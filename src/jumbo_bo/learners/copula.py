@@ -18,9 +18,7 @@ known of the configuration. It is left only for weights that do better on the ro
 
 from __future__ import annotations
 
-import logging
 import math
-import os
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -31,11 +29,8 @@ import numpy as np
 import optax
 
 from jumbo_bo import training
-from jumbo_bo.features import Array, Layers
+from jumbo_bo.features import Array, Layers, layers_of
 from jumbo_bo.training import ROUND, Array32, Rows
-
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # read when a GPU is first used
-logging.getLogger("jax._src.xla_bridge").setLevel(logging.ERROR)  # no advice about accelerators that are not there
 
 HIDDEN = (50, 50, 50)
 DROPOUT = 0.1
@@ -90,7 +85,7 @@ def _round(state: Any, batches: Rows, rates: Any, held_out: Rows, sizes: tuple[i
 
 
 def _loss(phi: Any, rows: Rows, sizes: tuple[int, ...], floor: float, key: Any = None) -> Any:
-    *hidden, (weight, bias) = _layers(phi, sizes)
+    *hidden, (weight, bias) = layers_of(phi, sizes)
     x = rows.x
     for i, (w, b) in enumerate(hidden):
         x = jax.nn.relu(x @ w + b)
@@ -102,15 +97,6 @@ def _loss(phi: Any, rows: Rows, sizes: tuple[int, ...], floor: float, key: Any =
     return jnp.sum(rows.w * (jnp.log(sigma) + 0.5 * ((rows.z - mu) / sigma) ** 2)) / rows.x.shape[0]
 
 
-def _layers(phi: Any, sizes: tuple[int, ...]) -> Any:
-    layers, start = [], 0
-    for fan_in, fan_out in pairwise(sizes):
-        end = start + fan_in * fan_out
-        layers.append((phi[start:end].reshape(fan_in, fan_out), phi[end : end + fan_out]))
-        start = end + fan_out
-    return tuple(layers)
-
-
 def _initial(rng: np.random.Generator, sizes: tuple[int, ...], floor: float) -> Array32:
     parts: list[Array] = []
     for fan_in, fan_out in pairwise(sizes[:-1]):
@@ -120,5 +106,5 @@ def _initial(rng: np.random.Generator, sizes: tuple[int, ...], floor: float) -> 
 
 
 def _numbers(phi: Any, sizes: tuple[int, ...]) -> Layers:
-    layers: Layers = _layers(np.asarray(phi, np.float64), sizes)
+    layers: Layers = layers_of(np.asarray(phi, np.float64), sizes)
     return layers
