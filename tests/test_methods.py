@@ -51,10 +51,11 @@ def nets():
 QUICK: dict[str, Recipe] = {}
 
 
-@pytest.fixture(params=METHODS)
+NEEDS_TORCH = ("optuna-gp",)  # tested by make test-interop
+
+
+@pytest.fixture(params=[pytest.param(m, marks=pytest.mark.interop) if m in NEEDS_TORCH else m for m in METHODS])
 def method(request):
-    if request.param == "optuna-gp":
-        pytest.importorskip("torch", reason="optuna-gp needs torch: pip install 'jumbo-bo[optuna-gp]'")
     return QUICK.get(request.param, METHODS[request.param])
 
 

@@ -25,7 +25,7 @@ from jumbo_bo.explain import Explanation, Prediction, Witnesses, nearest, parts,
 from jumbo_bo.features import FeatureNet
 from jumbo_bo.history import History
 from jumbo_bo.methods import METHODS, Choice, Learner, Recipe, View
-from jumbo_bo.methods.base import FOLLOW_UP, RESTART, Past
+from jumbo_bo.methods.base import FOLLOW_UP, RESTART, Choosy, Past
 from jumbo_bo.nets import learned
 from jumbo_bo.space import Params, Space
 from jumbo_bo.warp import Warp, fit_warp
@@ -104,11 +104,11 @@ class Optimizer:
         self.direction = direction
         self.n_trials = n_trials
         self.recipe: Recipe = METHODS[method] if isinstance(method, str) else method
-        if isinstance(self.recipe, Learner):
-            if isinstance(history, FeatureNet):
-                name = method if isinstance(method, str) else type(method).__name__
-                raise ValueError(f"{name} learns from the old runs themselves, not from a net; pass their History")
-            self.recipe.check(history or History.empty(space))
+        if isinstance(self.recipe, Learner) and isinstance(history, FeatureNet):
+            name = method if isinstance(method, str) else type(method).__name__
+            raise ValueError(f"{name} learns from the old runs themselves, not from a net; pass their History")
+        if isinstance(self.recipe, Choosy):
+            self.recipe.check(history if isinstance(history, History) else History.empty(space))
         self.seed = seed
         self.candidates = [dict(c) for c in _rows(candidates)] if candidates is not None else None
         self.cache = None if cache is None else Path(cache)

@@ -37,10 +37,8 @@ def seed_of(seed, trial):
 
 
 @pytest.mark.parametrize("n_pending", [0, 2])
-@pytest.mark.parametrize("name", ["tpe", "tpe independent", "optuna-gp"])
+@pytest.mark.parametrize("name", ["tpe", "tpe independent", pytest.param("optuna-gp", marks=pytest.mark.interop)])
 def test_same_suggestion_as_a_study_written_by_hand(name, n_pending):
-    if name == "optuna-gp":
-        pytest.importorskip("torch", reason="optuna-gp needs torch: pip install 'jumbo-bo[optuna-gp]'")
     rows = [MIXED.decode(u) for u in MIXED.sample(np.random.default_rng(1), 15 + n_pending)]
     values = [math.log10(p["lr"]) ** 2 + p["layers"] + p["batch"] / 64 for p in rows[:15]]
     recipe = OptunaSampler(name.split()[0], multivariate=name != "tpe independent")
@@ -150,7 +148,7 @@ def test_quiet_without_touching_the_users_log(capfd, caplog):
 
 
 @pytest.mark.parametrize(("name", "extra"), [("optuna-gp", "torch.*optuna-gp"), ("cma-es", "cmaes.*baselines")])
-def test_a_missing_package_is_told_at_the_first_suggestion(name, extra, monkeypatch):
+def test_a_missing_package_is_told_at_once(name, extra, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
-    with pytest.raises(ImportError, match=extra):
-        Optimizer(FLOATS, method=name).ask()
+    with pytest.raises(ValueError, match=extra):
+        Optimizer(FLOATS, method=name)

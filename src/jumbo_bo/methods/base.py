@@ -135,10 +135,16 @@ class Recipe(Protocol):
 
 
 @runtime_checkable
-class Learner(Protocol):
+class Choosy(Protocol):
+    """A recipe that does not work everywhere."""
+
+    def check(self, history: History) -> None: ...  # refuses old runs, possibly none, that it cannot use
+
+
+@runtime_checkable
+class Learner(Choosy, Protocol):
     """A recipe that learns from the rows of the old runs themselves instead of from the pretrained net."""
 
-    def check(self, history: History) -> None: ...  # refuses old runs it cannot use; `history` may be empty
     def learn(self, history: History, seed: int) -> Past: ...  # once, before the first trial; at least one old task
 
 

@@ -1,5 +1,5 @@
 """BOX-GP-UCB: GP-UCB in the smallest box that holds the best old configurations (Perrone, Shen, Seeger, Archambeau and
-Jenatton, 'Learning search spaces for Bayesian optimization', NeurIPS 2019, their Section 4.1).
+Jenatton, 'Learning search spaces for Bayesian optimization', NeurIPS 2019).
 
 Notation
     t*      (K, D)  T(u) of the best configuration of every old task

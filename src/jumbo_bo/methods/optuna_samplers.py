@@ -29,6 +29,7 @@ from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from jumbo_bo.axes import Axis, Nominal, Ordinal, centres
+from jumbo_bo.history import History
 from jumbo_bo.methods.base import Array, Choice, View, closest
 from jumbo_bo.space import Params, Space
 
@@ -42,8 +43,13 @@ class OptunaSampler:
     preset: str | None = None
     old_scale: bool = False
 
+    def check(self, history: History) -> None:
+        package, extra = NEEDS.get(self.sampler, (None, None))
+        if package and importlib.util.find_spec(package) is None:
+            name = self.sampler
+            raise ValueError(f"{name} needs {package}, which is not installed: pip install 'jumbo-bo[{extra}]'")
+
     def __call__(self, view: View) -> Choice:
-        check_installed(self.sampler)
         space, n = view.space, len(view.u)
         if self.sampler == "cma-es":
             study = self._replayed(view)
@@ -82,12 +88,6 @@ class OptunaSampler:
                 return GPSampler(seed=state, warn_independent_sampling=False)
             case "cma-es":
                 return CmaEsSampler(seed=state, warn_independent_sampling=False)
-
-
-def check_installed(sampler: str) -> None:
-    package, extra = NEEDS.get(sampler, (None, None))
-    if package and importlib.util.find_spec(package) is None:
-        raise ImportError(f"{sampler} needs {package}, which is not installed: pip install 'jumbo-bo[{extra}]'")
 
 
 def state_of(*seed: int) -> int:
