@@ -18,7 +18,7 @@ LAYERS = (
     ("space", "warp", "summary", "storage"),
     ("frames", "features", "likeness"),
     ("history", "toml"),
-    ("training",),
+    ("training", "blr"),
     ("readers", "pretrain", "learners", "kernel"),
     ("gp", "nets", "guess", "trackers"),
     ("acquisition", "icm", "theory"),

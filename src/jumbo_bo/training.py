@@ -87,6 +87,8 @@ PRESETS: dict[str, Pretraining] = {
     "circuit": Pretraining(
         n_u=200, n_z=32, dropout=0.5, learning_rate=3e-4, batch_size=64, max_epochs=300, patience=60, **_PAPER
     ),
+    # Many basis functions for a Bayesian linear regression (methods/dngo.py).
+    "dngo": Pretraining(n_u=50, n_z=50, members=1),
 }
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from jumbo_bo.methods.base import Choice, Learner, Recipe, View
 from jumbo_bo.methods.bohb import BOHB
 from jumbo_bo.methods.box_gp_ucb import BoxGPUCB
+from jumbo_bo.methods.dngo import DNGO
 from jumbo_bo.methods.gcp import GCP
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.methods.joint import JumboJoint
 from jumbo_bo.methods.jumbo import Jumbo, OfflineDKL
 from jumbo_bo.methods.mf_gp_ucb import MFGPUCB
+from jumbo_bo.methods.mt_ablr import MTABLR
 from jumbo_bo.methods.mt_gp import MTGP
 from jumbo_bo.methods.optuna_samplers import OptunaSampler
 from jumbo_bo.methods.random import Random
@@ -22,10 +24,12 @@ METHODS: dict[str, Recipe] = {
     "offline-dkl": OfflineDKL(),
     "jumbo-blr": Jumbo(linear=True),
     "jumbo-constant": Jumbo(gate="constant"),
-    "box-gp-ucb": BoxGPUCB(),
+    "dngo": DNGO(),
+    "mt-ablr": MTABLR(),
     "gcp": GCP(),
     "cts": GCP(variant="prior"),
     "mf-gp-ucb": MFGPUCB(),
+    "box-gp-ucb": BoxGPUCB(),
     "mt-gp": MTGP(),
     "rgpe": RGPE(),
     "bohb": BOHB(),
@@ -37,10 +41,12 @@ METHODS: dict[str, Recipe] = {
 
 __all__ = [
     "BOHB",
+    "DNGO",
     "GCP",
     "GPUCB",
     "METHODS",
     "MFGPUCB",
+    "MTABLR",
     "MTGP",
     "RGPE",
     "BoxGPUCB",

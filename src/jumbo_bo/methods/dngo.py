@@ -1,0 +1,75 @@
+"""DNGO: Bayesian linear regression on the last hidden layer of a net that was trained by its squared error.
+
+J. Snoek et al., 'Scalable Bayesian Optimization Using Deep Neural Networks', ICML 2015.
+
+With old runs the basis functions are those of the net of all old tasks, pretrained once; only the regression sees the
+new trials. Without, or with old=False, the net is trained on the new trials themselves, anew for every suggestion.
+
+Notation
+    h       (m, n_z)  standardised outputs of the last hidden layer; the basis is h and a constant
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from jumbo_bo import blr
+from jumbo_bo.features import FeatureNet
+from jumbo_bo.gp import Blocks, Normal
+from jumbo_bo.history import History, Task
+from jumbo_bo.methods.base import Choice, Schedule, View, space_filling
+from jumbo_bo.training import Pretraining
+
+Array = npt.NDArray[np.float64]
+Basis = Callable[[Blocks], Array]
+
+OWN = Pretraining(n_u=50, n_z=50, members=1, weight_decay=1.0, max_steps=500)  # on the new trials alone
+
+
+@dataclass(frozen=True)
+class DNGO:
+    old: bool = True  # False: blind to the old runs
+    beta0: float = 10.0
+    schedule: Schedule = "paper"
+    initial: int = 3
+    old_scale: bool = False
+
+    @property
+    def preset(self) -> str | None:
+        return "dngo" if self.old else None
+
+    def __call__(self, view: View) -> Choice:
+        if first := space_filling(view, self.initial):
+            return first
+        own = None if view.net else view.kept(("dngo", len(view.u)), lambda: _net_of_trials(view))
+
+        def basis(blocks: Blocks) -> Array:
+            h = own.blocks(blocks["x"])["h"].astype(blocks["x"].dtype) if own else blocks["h"]
+            return np.hstack([h, np.ones_like(h[:, :1])])
+
+        model = blr.fit(basis(view.domain.featurise(view.u)), view.z)
+        note = f"The net of the {'new trials' if own else 'old runs'} says this point is good"
+        return choose(view, model, basis, view.beta(self.schedule, self.beta0), note)
+
+
+def _net_of_trials(view: View) -> FeatureNet:
+    from jumbo_bo.pretrain import pretrain  # imports jax
+
+    return pretrain(History(view.space, (Task("new trials", view.u, view.z),)), OWN, view.seed)
+
+
+def choose(view: View, model: blr.BLR, basis: Basis, beta: float, note: str) -> Choice:
+    """The free point with the largest upper confidence bound, pending ones taken as they are predicted."""
+    model = blr.hallucinate(model, basis(view.domain.featurise(view.pending)))
+
+    def ucb(blocks: Blocks) -> Array:
+        mean, sd = blr.posterior(model, basis(blocks))
+        return mean + np.asarray(np.sqrt(beta), mean.dtype) * sd
+
+    best = view.domain.argmax(ucb, view.rng, view.hints, view.taken)
+    normal = Normal(*blr.posterior(model, basis(view.domain.featurise(best.u[None]))))
+    return Choice(best, beta=beta, normal=normal, noise=float(np.exp(-model.theta[1])), note=note)

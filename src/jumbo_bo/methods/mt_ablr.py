@@ -1,0 +1,104 @@
+"""MT-ABLR: the old tasks and the target share a net; each has a Bayesian linear regression on its features.
+
+V. Perrone, R. Jenatton, M. Seeger, C. Archambeau, 'Scalable Hyperparameter Transfer Learning', NeurIPS 2018.
+
+Net and precisions are trained by the sum of the log marginal likelihoods of all tasks, the target's too: once on the
+old tasks alone and then, a few steps from there, whenever a trial has finished. Without old runs this is ABLR.
+
+Notation
+    params      weights of the net, then log alpha_t, log beta_t per task (learners/ablr.py); the target's are the last
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+from jumbo_bo import blr
+from jumbo_bo.gp import Blocks
+from jumbo_bo.history import History
+from jumbo_bo.learners import ablr
+from jumbo_bo.methods.base import Choice, Schedule, View, space_filling
+from jumbo_bo.methods.dngo import choose
+from jumbo_bo.space import Space
+from jumbo_bo.training import SPLIT_FROM
+
+Array = npt.NDArray[np.float64]
+
+LEFT_OUT = 0.2  # share of the old rows that tell when to stop
+
+
+@dataclass(frozen=True)
+class OldTasks:
+    """The net of the old tasks, and their rows: later training sees them again."""
+
+    params: Array
+    rows: tuple[ablr.Rows, ...]
+
+    def blocks(self, t: Array) -> Mapping[str, Array]:
+        return {}  # the net moves with every trial
+
+
+@dataclass(frozen=True)
+class MTABLR:
+    beta0: float = 10.0
+    schedule: Schedule = "paper"
+    initial: int = 3
+    width: int = 50  # of each of the net's three layers
+    decay: float = 0.3  # of the weights; with 1, the prior that they are initialised from, the features lose their rank
+    most: int = 200  # steps of L-BFGS on the old tasks alone
+    restart: int = 10  # steps with the target in, every RESTART trials
+    steps: int = 3  # and in between
+    preset: str | None = None
+    old_scale: bool = True
+
+    def check(self, history: History) -> None:
+        """Any old runs will do."""
+
+    def learn(self, history: History, seed: int) -> OldTasks:
+        rng, sizes = np.random.default_rng([seed, 0]), self._sizes(history.space)
+        rows = [_rows(history.space, t.u, t.z) for t in history.tasks]
+        no_target = _rows(history.space, np.zeros((0, history.space.d)), np.zeros(0))
+        share = LEFT_OUT if sum(len(z) for _, z in rows) >= SPLIT_FROM else 0.0
+        left = [rng.random(len(z)) < share for _, z in rows]
+        learned = [ablr.Rows(x[~i], z[~i]) for (x, z), i in zip(rows, left, strict=True)]
+        left_out = [ablr.Rows(x[i], z[i]) for (x, z), i in zip(rows, left, strict=True)]
+        start = ablr.initial(sizes, len(rows) + 1, rng)
+        with threadpool_limits(1):  # small matrices: a second thread mostly waits
+            params = ablr.fit(start, [*learned, no_target], sizes, self.decay, self.most, [*left_out, no_target])
+        return OldTasks(params, tuple(rows))
+
+    def __call__(self, view: View) -> Choice:
+        if first := space_filling(view, self.initial):
+            return first
+        sizes = self._sizes(view.space)
+        params = view.chain("ablr", partial(self._train, view))
+
+        def basis(blocks: Blocks) -> Array:
+            return ablr.features(params, sizes, blocks["x"])
+
+        # Given the net, the best alpha and beta of the target are known exactly.
+        model = blr.fit(basis(view.domain.featurise(view.u)), view.z)
+        who = "The net of all tasks" if view.past else "The net of the new trials"
+        return choose(view, model, basis, view.beta(self.schedule, self.beta0), f"{who} says this point is good")
+
+    def _train(self, view: View, n: int, before: Array | None) -> Array:  # -> params after n trials
+        past: OldTasks | None = view.past
+        sizes, steps = self._sizes(view.space), self.steps
+        if before is None:  # from what the old runs left
+            before = past.params if past else ablr.initial(sizes, 1, np.random.default_rng([view.seed, 0]))
+            steps = self.restart
+        old = past.rows if past else ()
+        return ablr.fit(before, [*old, _rows(view.space, *view.earlier(n))], sizes, self.decay, steps)
+
+    def _sizes(self, space: Space) -> tuple[int, ...]:
+        return (len(space.groups), self.width, self.width, self.width)
+
+
+def _rows(space: Space, u: Array, z: Array) -> ablr.Rows:
+    return ablr.Rows((2 * space.transform(u) - 1).astype(np.float32), z)
