@@ -59,14 +59,33 @@ def method(request):
     return QUICK.get(request.param, METHODS[request.param])
 
 
+@pytest.fixture(scope="module")
+def rows():
+    return {space: old_runs(space) for space in (MIXED, SMALL)}
+
+
 @pytest.fixture
-def past(method, nets):
+def past(method, nets, rows):
     """Old runs in the form the method takes: a net, or the rows themselves."""
-    return {space: old_runs(space) if isinstance(method, Learner) else nets[space] for space in (MIXED, SMALL)}
+    return rows if isinstance(method, Learner) else nets
+
+
+LEARNED = {}
+
+
+def study(method, space, history, trials, seed=0, **options):
+    """What a method learns from the rows is learned once for all tests."""
+    optimizer = Optimizer(space, history, n_trials=trials, method=method, seed=seed, **options)
+    if isinstance(history, History):
+        key = optimizer.recipe, history.fingerprint, seed
+        if key not in LEARNED:
+            LEARNED[key] = optimizer.past
+        optimizer.past = LEARNED[key]
+    return optimizer
 
 
 def run(method, space, history, trials, seed=0, value=loss, **options):
-    optimizer = Optimizer(space, history, n_trials=trials, method=method, seed=seed, **options)
+    optimizer = study(method, space, history, trials, seed, **options)
     for _ in range(trials):
         suggestion = optimizer.ask()
         optimizer.tell(suggestion, value(suggestion.params))
@@ -90,7 +109,7 @@ def test_in_bounds_right_types_and_a_reason(method, space, past):
 
 def test_same_seed_same_suggestions_also_after_a_resume(method, past):
     whole = run(method, MIXED, past[MIXED], 13)
-    resumed = Optimizer(MIXED, past[MIXED], n_trials=13, method=method)
+    resumed = study(method, MIXED, past[MIXED], 13)
     for suggestion in whole.suggestions[:-1]:
         resumed.tell(suggestion.params, loss(suggestion.params))
     assert resumed.ask().params == whole.suggestions[-1].params
@@ -104,6 +123,14 @@ def test_never_repeats_on_a_finite_space_and_says_when_it_is_exhausted(method, p
     assert optimizer.best == ({"a": 3, "b": "y"}, 0)
     with pytest.raises(SpaceExhausted):
         optimizer.ask()
+
+
+def test_what_is_learned_from_the_rows_depends_on_nothing_else(method, rows):
+    """The other tests share it."""
+    if not isinstance(method, Learner):
+        pytest.skip("it does not look at rows")
+    first, again = (Optimizer(SMALL, rows[SMALL], n_trials=5, method=method).ask() for _ in range(2))
+    assert first.params == again.params
 
 
 def test_without_old_runs(method):
@@ -125,7 +152,7 @@ def test_survives_strange_values(method, value, past):
 
 
 def test_survives_repeated_trials(method, past):
-    optimizer = Optimizer(MIXED, past[MIXED], n_trials=10, method=method)
+    optimizer = study(method, MIXED, past[MIXED], 10)
     params = MIXED.decode(np.full(4, 0.5))
     for i in range(6):
         optimizer.tell(params, 1.0 + 0.1 * i)
@@ -148,7 +175,7 @@ def test_candidate_list(method, past):
 
 
 def test_a_failed_configuration_is_not_proposed_again(method, past):
-    optimizer = Optimizer(SMALL, past[SMALL], n_trials=10, method=method)
+    optimizer = study(method, SMALL, past[SMALL], 10)
     seen = []
     for _ in range(10):
         suggestion = optimizer.ask()
