@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jumbo_bo.bench import stats
-from jumbo_bo.bench.run import Run, write
+from jumbo_bo.bench.run import Run, run_suite, write
 
 HEAD = {"commit": "a" * 40, "dirty": False, "versions": {"numpy": "2"}, "command": "c", "date": "2026-01-01"}
 
@@ -80,6 +80,10 @@ def test_published_runs_need_no_single_files_and_give_way_to_new_ones(tmp_path: 
     for path in single:
         path.unlink()
     assert stats.report(tmp_path, "demo", None, [], ["p"]) == first
+    started: list[Run] = []
+    runs = [Run("demo", "p", "a", seed, 10) for seed in (0, 1, 2)]
+    run_suite(runs, tmp_path, start=lambda run, *_: started.append(run))
+    assert [run.seed for run in started] == [2]  # the others are published
     put("a", 1, 5.0)
     put("b", 0, 2.0)
     again = stats.report(tmp_path, "demo", None, [], ["p"])

@@ -19,7 +19,7 @@ app = typer.Typer(
 )
 
 SuiteName = Annotated[str, typer.Argument(help=f"One of: {', '.join(SUITES)}")]
-Out = Annotated[Path, typer.Option(help="Where the runs and the report go.")]
+Out = Annotated[Path, typer.Option(help="Where the runs and the report go; what is there is not run again.")]
 Problems = Annotated[str, typer.Option(help="Only these problems, separated by commas.")]
 
 

@@ -2,7 +2,8 @@
 
 A run is `<out>/<suite>/runs/<problem>.<method>.t<trials>.s<seed>.jsonl`: the first line is the stamp (what made it),
 then one line per trial. The file appears complete or not at all, so a run that was killed is simply done again.
-A run that raises leaves its traceback in `<out>/<suite>/failed/` and is tried again next time.
+A run that raises leaves its traceback in `<out>/<suite>/failed/` and is tried again next time. Runs in a published
+`<out>/<suite>/runs.parquet` count as finished; to make them again, give another folder.
 
 Objective noise of a run comes from `default_rng([seed, 1])`; the optimizer and its pretrained net get `seed`.
 """
@@ -170,6 +171,11 @@ def read_runs(out: Path, suite: str, trials: int | None = None) -> tuple[pl.Data
     return pl.DataFrame(stamped, infer_schema_length=None), [head for head, _ in finished]
 
 
+def _published(out: Path, suite: str) -> set[tuple[Any, ...]]:
+    path = out / suite / "runs.parquet"
+    return {_key(json.loads(head)) for head in pl.read_parquet(path)["stamp"].unique()} if path.exists() else set()
+
+
 def _key(head: Row) -> tuple[Any, ...]:
     return tuple(head.get(name) for name in ("problem", "method", "seed", "trials"))
 
@@ -222,7 +228,8 @@ def run_suite(
 ) -> dict[Run, str]:
     """Does what is not finished yet; returns the failures."""
     console = Console(stderr=True)
-    todo = [run for run in runs if not run.finished(out)]
+    published = {suite: _published(out, suite) for suite in {run.suite for run in runs}}
+    todo = [run for run in runs if not run.finished(out) and _key(dataclasses.asdict(run)) not in published[run.suite]]
     console.print(f"{len(runs)} runs, {len(runs) - len(todo)} already finished, {jobs} at a time")
     failures: dict[Run, str] = {}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
