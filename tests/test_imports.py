@@ -33,7 +33,7 @@ LAYERS = (
     ("cli",),
 )
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
-JAX = {"pretrain.py", "learners/ablr.py", "learners/bnn.py", "learners/copula.py"}
+JAX = {"pretrain.py", "learners/bnn.py", "learners/copula.py"}
 ONLY_IN = {
     "jax": JAX,
     "optax": JAX,

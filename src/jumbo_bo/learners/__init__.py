@@ -1,2 +1,2 @@
-"""What the baselines learn by gradient. Beside pretrain.py these are the only modules that import jax, so recipes
-import them when they are first needed."""
+"""What the baselines learn by gradient. Beside pretrain.py, modules here are the only ones that import jax; recipes
+import those when they are first needed."""

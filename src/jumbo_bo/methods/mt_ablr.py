@@ -50,7 +50,7 @@ class MTABLR:
     schedule: Schedule = "paper"
     initial: int = 3
     width: int = 50  # of each of the net's three layers
-    decay: float = 0.3  # of the weights; with 1, the prior that they are initialised from, the features lose their rank
+    decay: float = 0.3  # precision of the weights' prior; 1 is the prior that they are initialised from
     most: int = 200  # steps of L-BFGS on the old tasks alone
     restart: int = 10  # steps with the target in, every RESTART trials
     steps: int = 3  # and in between
