@@ -9,7 +9,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from jumbo_bo.acquisition import in_gate, ucb
 from jumbo_bo.argmax import SpaceExhausted
 from jumbo_bo.history import History, Task
-from jumbo_bo.methods import GPUCB, METHODS, BoxGPUCB, Jumbo, JumboJoint, Learner, OfflineDKL, Recipe
+from jumbo_bo.methods import GPUCB, METHODS, BoxGPUCB, Jumbo, JumboJoint, Learner, MTBohamiann, OfflineDKL, Recipe
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.pretrain import Pretraining, pretrain
 from jumbo_bo.space import Space
@@ -48,7 +48,9 @@ def nets():
 
 
 # Recipes that take long at their defaults, with less work per suggestion.
-QUICK: dict[str, Recipe] = {}
+QUICK: dict[str, Recipe] = {
+    "mt-bohamiann": MTBohamiann(chains=2, samples=3, thin=10, burn_in=2, learn_rounds=3, adapt_rounds=1)
+}
 
 
 NEEDS_TORCH = ("optuna-gp",)  # tested by make test-interop

@@ -12,6 +12,7 @@ from jumbo_bo.methods.joint import JumboJoint
 from jumbo_bo.methods.jumbo import Jumbo, OfflineDKL
 from jumbo_bo.methods.mf_gp_ucb import MFGPUCB
 from jumbo_bo.methods.mt_ablr import MTABLR
+from jumbo_bo.methods.mt_bohamiann import MTBohamiann
 from jumbo_bo.methods.mt_gp import MTGP
 from jumbo_bo.methods.optuna_samplers import OptunaSampler
 from jumbo_bo.methods.random import Random
@@ -26,6 +27,7 @@ METHODS: dict[str, Recipe] = {
     "jumbo-constant": Jumbo(gate="constant"),
     "dngo": DNGO(),
     "mt-ablr": MTABLR(),
+    "mt-bohamiann": MTBohamiann(),
     "gcp": GCP(),
     "cts": GCP(variant="prior"),
     "mf-gp-ucb": MFGPUCB(),
@@ -54,6 +56,7 @@ __all__ = [
     "Jumbo",
     "JumboJoint",
     "Learner",
+    "MTBohamiann",
     "OfflineDKL",
     "OptunaSampler",
     "Random",

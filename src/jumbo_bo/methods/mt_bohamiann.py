@@ -1,0 +1,131 @@
+"""MT-BOHAMIANN: one Bayesian neural net over [T(u), embedding of the task], for all old tasks and the new one together.
+
+Springenberg, Klein, Falkner, Hutter: Bayesian Optimization with Robust Bayesian Neural Networks (NeurIPS 2016).
+
+Notation
+    chains  c Markov chains over all unknowns of the net, see learners/bnn.py; each moves one round per trial
+    thetas  (S, p)  the states they passed through in that round
+    f       (S, m)  what these S nets predict of the new task: mean and sd over S are those of the acquisition
+
+The chains first see the old runs alone (`learn`). After each trial they go on from where they were, with its row in.
+Every RESTART trials they go back to the end of `learn`, so a resumed study repeats at most RESTART - 1 rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from jumbo_bo.gp import Blocks, Normal
+from jumbo_bo.history import History
+from jumbo_bo.methods.base import Array, Choice, Schedule, View, space_filling
+
+if TYPE_CHECKING:
+    from jumbo_bo.learners.bnn import Chain, Net, Rows
+
+RESTART = 10  # trials
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The chains after the old runs."""
+
+    net: Net
+    old: Rows
+    chains: Chain
+
+    def blocks(self, t: Array) -> dict[str, Array]:
+        return {}  # the nets change with every trial
+
+
+@dataclass(frozen=True)
+class MTBohamiann:
+    chains: int = 4
+    samples: int = 5  # states per chain and round that are used
+    thin: int = 40  # steps between two states
+    burn_in: int = 5  # states of a round that are passed over
+    learn_rounds: int = 10
+    adapt_rounds: int = 3  # after each restart
+    spread: float = 1.5  # prior sd of the weights, times sqrt(fan in): larger for rougher functions
+    apart: float = 0.5  # prior sd of the embeddings: smaller when the tasks are more alike
+    beta0: float = 10.0
+    schedule: Schedule = "paper"
+    initial: int = 3  # space-filling trials when there are no old runs
+    preset: str | None = None
+    old_scale: bool = True
+
+    def check(self, history: History) -> None:
+        if find_spec("blackjax") is None:
+            raise ValueError("mt-bohamiann samples its nets with BlackJAX; pip install jumbo-bo[baselines]")
+
+    def learn(self, history: History, seed: int) -> Learned:
+        from jumbo_bo.learners import bnn
+
+        space, tasks = history.space, history.tasks
+        t = np.concatenate([space.transform(task.u) for task in tasks]) if tasks else np.zeros((0, len(space.groups)))
+        z = np.concatenate([task.z for task in tasks]) if tasks else np.zeros(0)
+        index = np.repeat(np.arange(1, len(tasks) + 1), [len(task.y) for task in tasks])
+        net = bnn.Net(t.shape[1], 1 + len(tasks), spread=self.spread, apart=self.apart)
+        past = Learned(net, bnn.rows(t, z, index), bnn.from_prior(net, self.chains, [seed, 0]))
+        if not tasks:
+            return past
+        chains, _ = self._move(past, past.chains, t[:0], z[:0], self.learn_rounds, (seed, 1))
+        return Learned(net, past.old, chains)
+
+    def __call__(self, view: View) -> Choice:
+        if view.past is None and (first := space_filling(view, self.initial)):
+            return first
+        from jumbo_bo.learners.bnn import predict
+
+        past = view.past or view.kept("prior", lambda: self.learn(History.empty(view.space), view.seed))
+        chains, thetas = self._after(view, past, len(view.u))
+        if len(view.pending):  # as if they had returned what is expected of them
+            t = view.space.transform(view.taken)
+            guess = predict(thetas, past.net, t[len(view.u) :]).mean(axis=0)
+            z = np.concatenate([view.z, guess])
+            _, thetas = self._move(past, chains, t, z, 0, (view.seed, 3, len(view.u)))
+        beta = view.beta(self.schedule, self.beta0)
+
+        def score(blocks: Blocks) -> Array:
+            mean, sd = moments(predict(thetas, past.net, blocks["x"]))
+            return mean + math.sqrt(beta) * sd
+
+        best = view.domain.argmax(score, view.rng, view.hints, view.taken)
+        normal = moments(predict(thetas, past.net, view.space.transform(best.u[None])))
+        note = f"Highest upper bound by {len(thetas)} nets that explain the old runs and the new trials"
+        return Choice(best, beta=beta, normal=normal, note=note)
+
+    def _after(self, view: View, past: Learned, n: int) -> tuple[Chain, npt.NDArray[np.float32]]:
+        """The chains after n trials, and the states of their last round."""
+
+        def make() -> tuple[Chain, npt.NDArray[np.float32]]:
+            again = n % RESTART == 0
+            chains = past.chains if again else self._after(view, past, n - 1)[0]
+            view.memory.pop(("chains", n - 1), None)  # a megabyte each, and not needed again
+            u, z = view.earlier(n)
+            adapting = self.adapt_rounds if again else 0
+            return self._move(past, chains, view.space.transform(u), z, adapting, (view.seed, 2, n))
+
+        return view.kept(("chains", n), make)
+
+    def _move(
+        self, past: Learned, chains: Chain, t: Array, z: Array, adapting: int, seed: tuple[int, ...]
+    ) -> tuple[Chain, npt.NDArray[np.float32]]:
+        """One round given the old runs and these trials of the new task, after some that adapt V."""
+        from jumbo_bo.learners import bnn
+
+        new = bnn.rows(t, z, np.zeros(len(z)), at_least=bnn.BATCH)
+        for k in range(adapting + 1):
+            chains, thetas = bnn.run(
+                chains, (*seed, k), past.net, past.old, new, k < adapting, self.burn_in + self.samples, self.thin
+            )
+        return chains, thetas[:, self.burn_in :].reshape(-1, past.net.p)
+
+
+def moments(f: npt.NDArray[np.float32]) -> Normal:  # (S, m) -> mean (m,), sd (m,) of the function, without noise
+    return Normal(f.mean(axis=0, dtype=float), f.std(axis=0, ddof=1, dtype=float))
