@@ -64,7 +64,7 @@ def test_without_hidden_layers_it_is_bayesian_linear_regression(rng):
     net = bnn.Net(inputs=2, tasks=1, embedding=0, layers=0, spread=1.0)
     x = rng.uniform(-1, 1, (40, 2))
     z = x @ [0.8, -0.4] + 0.3 + 0.1 * rng.standard_normal(40)
-    data = tuple(a.astype(np.float32) for a in (x, z)) + (np.zeros(40, np.int32), np.ones(40, np.float32))
+    data = (x.astype(np.float32), z.astype(np.float32), np.zeros(40, np.int32), np.ones(40, np.float32))
     free = np.array([1, 1, 1, 0], np.float32)
     gradient = jax.grad(lambda theta: bnn.potential(theta * free, net, *data))
     got = states(lambda theta, key: gradient(theta), 4)[:, :3]

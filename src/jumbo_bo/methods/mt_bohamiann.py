@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ from jumbo_bo.methods.base import Array, Choice, Schedule, View, space_filling
 if TYPE_CHECKING:
     from jumbo_bo.learners.bnn import Chain, Net, Rows
 
-RESTART = 10  # trials
+State: TypeAlias = "tuple[Chain, npt.NDArray[np.float32]]"
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class MTBohamiann:
         from jumbo_bo.learners.bnn import predict
 
         past = view.past or view.kept("prior", lambda: self.learn(History.empty(view.space), view.seed))
-        chains, thetas = self._after(view, past, len(view.u))
+        chains, thetas = view.chain("chains", partial(self._round, view, past))
         if len(view.pending):  # as if they had returned what is expected of them
             t = view.space.transform(view.taken)
             guess = predict(thetas, past.net, t[len(view.u) :]).mean(axis=0)
@@ -100,22 +101,13 @@ class MTBohamiann:
         note = f"Highest upper bound by {len(thetas)} nets that explain the old runs and the new trials"
         return Choice(best, beta=beta, normal=normal, note=note)
 
-    def _after(self, view: View, past: Learned, n: int) -> tuple[Chain, npt.NDArray[np.float32]]:
+    def _round(self, view: View, past: Learned, n: int, before: State | None) -> State:
         """The chains after n trials, and the states of their last round."""
+        u, z = view.earlier(n)
+        chains, adapting = (before[0], 0) if before else (past.chains, self.adapt_rounds)
+        return self._move(past, chains, view.space.transform(u), z, adapting, (view.seed, 2, n))
 
-        def make() -> tuple[Chain, npt.NDArray[np.float32]]:
-            again = n % RESTART == 0
-            chains = past.chains if again else self._after(view, past, n - 1)[0]
-            view.memory.pop(("chains", n - 1), None)  # a megabyte each, and not needed again
-            u, z = view.earlier(n)
-            adapting = self.adapt_rounds if again else 0
-            return self._move(past, chains, view.space.transform(u), z, adapting, (view.seed, 2, n))
-
-        return view.kept(("chains", n), make)
-
-    def _move(
-        self, past: Learned, chains: Chain, t: Array, z: Array, adapting: int, seed: tuple[int, ...]
-    ) -> tuple[Chain, npt.NDArray[np.float32]]:
+    def _move(self, past: Learned, chains: Chain, t: Array, z: Array, adapting: int, seed: tuple[int, ...]) -> State:
         """One round given the old runs and these trials of the new task, after some that adapt V."""
         from jumbo_bo.learners import bnn
 
