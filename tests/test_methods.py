@@ -49,7 +49,7 @@ def nets():
 
 # Recipes that take long at their defaults, with less work per suggestion.
 QUICK: dict[str, Recipe] = {
-    "mt-bohamiann": MTBohamiann(chains=2, samples=3, thin=10, burn_in=2, learn_rounds=3, adapt_rounds=1)
+    "mt-bohamiann": MTBohamiann(units=10, chains=2, samples=3, thin=10, burn_in=2, learn_rounds=3, adapt_rounds=1)
 }
 
 

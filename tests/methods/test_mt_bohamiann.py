@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,26 +15,27 @@ from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space import Space
 
 LINE = Space({"a": FloatDistribution(0, 1)})
-QUICK = MTBohamiann(chains=4, samples=5, thin=20, burn_in=5, learn_rounds=10, adapt_rounds=3)
+QUICK = MTBohamiann(units=20, chains=4, samples=5, thin=20, burn_in=5, learn_rounds=8, adapt_rounds=2)
 
 
-def states(gradient, p, share=0.0, chains=50, n=100, thin=20):
+def sampler(gradient, p, chains=200, n=100, thin=20):  # -> share -> (chains n, p)
     import jax
 
     @jax.jit
-    @jax.vmap
-    def run(chain, key):
+    @partial(jax.vmap, in_axes=(0, 0, None))
+    def run(chain, key, share):
         first, then = jax.random.split(key)
         chain, _ = bnn.sample(gradient, chain, first, share, True, n, thin)
         return bnn.sample(gradient, chain, then, share, False, n, thin)[1]
 
     start = bnn.start(np.zeros((chains, p), np.float32))
-    return np.asarray(run(start, jax.random.split(jax.random.key(0), chains))).reshape(-1, p)
+    keys = jax.random.split(jax.random.key(0), chains)
+    return lambda share: np.asarray(run(start, keys, share)).reshape(-1, p)
 
 
 def test_a_gaussian_of_very_different_scales_is_sampled_exactly():
     mean, sd = np.array([1.0, -0.5, 0.2, 0.01, 2e-3]), np.array([1.0, 0.3, 0.1, 0.01, 1e-3])
-    got = states(lambda theta, key: (theta - mean) / sd**2, 5)
+    got = sampler(lambda theta, key: (theta - mean) / sd**2, 5)(0.0)
     assert np.abs((got.mean(axis=0) - mean) / sd).max() < 0.1
     np.testing.assert_allclose(got.std(axis=0), sd, rtol=0.1)
 
@@ -51,10 +53,11 @@ def test_minibatch_noise_does_not_heat_the_chain():
         i = jax.random.randint(key, (20,), 0, len(z))
         return theta - len(z) * (jax.numpy.asarray(z)[i].mean() - theta)
 
-    got = states(gradient, 1, share=len(z) / (len(z) + 20))
+    run = sampler(gradient, 1)
+    got = run(len(z) / (len(z) + 20))
     assert got.mean() == pytest.approx(sd**2 * z.sum(), abs=0.15 * sd)
-    assert got.std() == pytest.approx(sd, rel=0.1)
-    assert states(gradient, 1).std() > 1.2 * sd
+    assert got.std() == pytest.approx(sd, rel=0.05)
+    assert run(0.0).std() > 1.1 * sd
 
 
 def test_without_hidden_layers_it_is_bayesian_linear_regression(rng):
@@ -67,7 +70,7 @@ def test_without_hidden_layers_it_is_bayesian_linear_regression(rng):
     data = (x.astype(np.float32), z.astype(np.float32), np.zeros(40, np.int32), np.ones(40, np.float32))
     free = np.array([1, 1, 1, 0], np.float32)
     gradient = jax.grad(lambda theta: bnn.potential(theta * free, net, *data))
-    got = states(lambda theta, key: gradient(theta), 4)[:, :3]
+    got = sampler(lambda theta, key: gradient(theta), 4)(0.0)[:, :3]
     basis = np.column_stack([x * 2**-0.5, np.ones(40)])  # weights have the prior variance 1 / fan in, the bias 1
     cov = np.linalg.inv(np.eye(3) + basis.T @ basis / bnn.NOISE_MEDIAN)
     expected = cov @ basis.T @ z / bnn.NOISE_MEDIAN

@@ -5,20 +5,23 @@ Springenberg, Klein, Falkner, Hutter: Bayesian Optimization with Robust Bayesian
 Notation
     x, z, k (n, D), (n,), (n,)  2 T(u) - 1, warped objective, task; task 0 is the new one
     psi     (K + 1, E)          embedding of each task; the net sees [x, psi_k]
-    theta   (p,)                psi, all weights and the log noise variance, each divided by the sd of its prior: so
-                                the prior is N(0, I), and U(theta) = -log p(theta, z | x) has curvature of 1 or more
-    g       (p,)                unbiased estimate of grad U from a minibatch; the rows of task 0 are all in it
-    V       (p,)                running average of g^2 (Eq. 8, 9), adapted during burn-in, then frozen
-    P       (p,)                preconditioner V^-1/2: the inverse mass of Eq. 10
+    theta   (p,)                psi, all weights and the log noise variances, each divided by the sd of its prior
+    U       -log p(theta, z | x), so of theta'theta / 2 from the prior and the Gaussian likelihood of the rows
+    g       (p,)                unbiased estimate of grad U: of N old rows B are drawn, the new ones are all in it
+    V, tau  (p,)                running average of g^2 over about tau steps; adapted during burn-in, then frozen
+    P       (p,)                preconditioner V^-1/2, the inverse mass of the paper's sampler
 
-Eq. 10 is plain SGHMC in other coordinates. With theta = P^1/2 q and unit mass, BlackJAX's step of size eps is
-    q += eps r,   r += -eps P^1/2 g - eps a r + N(0, 2 eps a - eps^2 b)
-and v = eps P^1/2 r, the step of theta, obeys
-    v += -eps^2 P g - eps a v + N(0, 2 eps^3 a P - eps^4 P b):
-Eq. 10 with eps a = 0.05 = FRICTION as in the paper, and b = P V^1 its estimate of the minibatch noise in r. We differ
-twice. (1) Of V only the share N / (N + B) is that noise, for B of N rows drawn with replacement: the spread of the true
-gradient is, by Fisher's identity, B / N of it. (2) P = min(V^-1/2, FRICTION / (eps^2 V)): then eps^2 b <= eps a, so the
-variance above cannot become negative, which Eq. 10 allows for V > (2 FRICTION / eps^2)^2, reached with 1,000 rows.
+The paper's sampler is plain SGHMC in other coordinates. With theta = P^1/2 q and unit mass, BlackJAX's step is
+    q += eps r,   r += -eps P^1/2 g - eps a r + N(0, 2 eps a - eps^2 b),
+so v = eps P^1/2 r, by which theta moves, obeys
+    v += -eps^2 P g - eps a v + N(0, 2 eps^3 a P - eps^4 b P).
+That is the paper's update with eps a = FRICTION and b = P V, its estimate of the variance of P^1/2 g, so eps^4 b P is
+eps^4. Ours differs in three ways, each of them tested against closed forms:
+(1) Only the share N / (N + B) of V is noise of the minibatch. The rest is the spread of grad U itself under the
+    posterior, by Fisher's identity B / N as large.
+(2) P = min(V^-1/2, FRICTION / (eps^2 V)), so that eps^2 P V <= FRICTION: the variance above stays positive, where the
+    paper's does not for V > (2 FRICTION / eps^2)^2 = 10^6, which a thousand rows exceed.
+(3) b has a^2 added: the variance of r is then 1 and not 1 / (1 - FRICTION / 2), the error of Euler's friction.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ Gradient = Callable[[Any, Any], Any]  # theta (p,), key -> g (p,)
 STEP = 1e-2  # eps, with FRICTION as in the paper
 FRICTION = 0.05
 WINDOW = (300.0, 1_000.0)  # bounds of tau: a shorter one sees a single swing of the chain, a longer one its arrival
-FASTEST = 8.0  # r is standard normal: never reached, unless V is still far too small
+FASTEST = 8.0  # r is standard normal: never reached unless V is still far too small
 BATCH = 64  # old rows per step, and new rows as well
 CHUNK = 1_024  # rows predicted at once: they stay in the cache
 NOISE_MEDIAN, NOISE_SPREAD = 1e-2, 1.0  # log-normal prior of the noise variance
@@ -51,7 +54,7 @@ NOISE_MEDIAN, NOISE_SPREAD = 1e-2, 1.0  # log-normal prior of the noise variance
 class Chain(NamedTuple):
     theta: Any  # (p,)
     momentum: Any  # (p,) r
-    window: Any  # (p,) tau of Eq. 9, in steps
+    window: Any  # (p,) tau
     mean: Any  # (p,) of g over the window
     square: Any  # (p,) V
 
@@ -95,12 +98,12 @@ def move(gradient: Gradient, chain: Chain, key: Any, share: float, adapt: Any) -
     now = jnp.where(adapt, jnp.maximum(v, g**2 / 25), v)  # a gradient out of all proportion, as at first, moves little
     p = _preconditioner(now)
     a = FRICTION / STEP
-    step = sghmc(a, share * p * now + a**2)
+    step = sghmc(a, share * p * now + a**2)  # not blackjax.sghmc: its kernel draws r anew and keeps a minibatch
     q, r = step(of_noise, theta / jnp.sqrt(p), r, -jnp.sqrt(p) * g, STEP)
     r = jnp.clip(r, -FASTEST, FASTEST)
     rate = jnp.where(adapt, 1 / tau, 0.0)
-    tau = jnp.where(adapt, tau + 1 - tau * mean**2 / v, tau)  # Eq. 9
-    mean, v = mean + rate * (g - mean), jnp.maximum(v + rate * (g**2 - v), 1.0)  # Eq. 8; the prior's curvature is 1
+    tau = jnp.where(adapt, tau + 1 - tau * mean**2 / v, tau)
+    mean, v = mean + rate * (g - mean), jnp.maximum(v + rate * (g**2 - v), 1.0)  # the prior's curvature is 1
     return Chain(jnp.sqrt(p) * q, r, jnp.clip(tau, *WINDOW), mean, v)
 
 
@@ -150,7 +153,7 @@ def _draw(rows: Rows, key: Any) -> tuple[Any, Any, Any, Any]:  # -> x, z, task, 
     size = len(rows.z)
     if size <= BATCH:
         return rows.x, rows.z, rows.task, (jnp.arange(size) < rows.n).astype(jnp.float32)
-    i = jax.random.randint(key, (BATCH,), 0, rows.n)
+    i = jax.random.randint(key, (BATCH,), 0, rows.n.astype(jnp.int32))
     return rows.x[i], rows.z[i], rows.task[i], jnp.full(BATCH, rows.n / BATCH, jnp.float32)
 
 

@@ -8,7 +8,7 @@ Notation
     f       (S, m)  what these S nets predict of the new task: mean and sd over S are those of the acquisition
 
 The chains first see the old runs alone (`learn`). After each trial they go on from where they were, with its row in.
-Every RESTART trials they go back to the end of `learn`, so a resumed study repeats at most RESTART - 1 rounds.
+Every RESTART trials they go back to the end of `learn`, so a resumed study has at most RESTART - 1 trials to repeat.
 """
 
 from __future__ import annotations
@@ -46,11 +46,12 @@ class Learned:
 
 @dataclass(frozen=True)
 class MTBohamiann:
+    units: int = 50  # per hidden layer
     chains: int = 4
     samples: int = 5  # states per chain and round that are used
     thin: int = 40  # steps between two states
     burn_in: int = 5  # states of a round that are passed over
-    learn_rounds: int = 10
+    learn_rounds: int = 12
     adapt_rounds: int = 3  # after each restart
     spread: float = 1.5  # prior sd of the weights, times sqrt(fan in): larger for rougher functions
     apart: float = 0.5  # prior sd of the embeddings: smaller when the tasks are more alike
@@ -71,7 +72,7 @@ class MTBohamiann:
         t = np.concatenate([space.transform(task.u) for task in tasks]) if tasks else np.zeros((0, len(space.groups)))
         z = np.concatenate([task.z for task in tasks]) if tasks else np.zeros(0)
         index = np.repeat(np.arange(1, len(tasks) + 1), [len(task.y) for task in tasks])
-        net = bnn.Net(t.shape[1], 1 + len(tasks), spread=self.spread, apart=self.apart)
+        net = bnn.Net(t.shape[1], 1 + len(tasks), units=self.units, spread=self.spread, apart=self.apart)
         past = Learned(net, bnn.rows(t, z, index), bnn.from_prior(net, self.chains, [seed, 0]))
         if not tasks:
             return past
