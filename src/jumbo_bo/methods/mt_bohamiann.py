@@ -105,7 +105,9 @@ class MTBohamiann:
     def _round(self, view: View, past: Learned, n: int, before: State | None) -> State:
         """The chains after n trials, and the states of their last round."""
         u, z = view.earlier(n)
-        chains, adapting = (before[0], 0) if before else (past.chains, self.adapt_rounds)
+        # Without old runs every trial changes the scale of the gradients.
+        first, later = (self.adapt_rounds, 0) if view.past else (self.learn_rounds, 1)
+        chains, adapting = (before[0], later) if before else (past.chains, first)
         return self._move(past, chains, view.space.transform(u), z, adapting, (view.seed, 2, n))
 
     def _move(self, past: Learned, chains: Chain, t: Array, z: Array, adapting: int, seed: tuple[int, ...]) -> State:
