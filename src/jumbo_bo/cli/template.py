@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from jumbo_bo.methods import METHODS
 from jumbo_bo.space import Space
 from jumbo_bo.toml import key, parameter, written
 
@@ -51,7 +50,7 @@ def _study(name: str, direction: str) -> Iterator[Line]:
     yield f"direction = {written(direction)}", '"minimize": smaller is better; or "maximize"'
     yield "trials = 50", "how many to make; more can be added later"
     yield 'storage = "sqlite:///study.db"', "any Optuna storage; a relative path starts at this file's folder"
-    yield '# method = "jumbo-joint"', f"one of {', '.join(METHODS)}"
+    yield '# method = "jumbo-joint"', "or jumbo, gp-ucb, rgpe, gcp, ...: see docs/baselines.md"
     yield "# seed = 0", "another seed, other suggestions"
 
 
