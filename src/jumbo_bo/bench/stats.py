@@ -142,7 +142,7 @@ def figure(curves: Curves, methods: Sequence[str], floors: Mapping[str, float], 
     from matplotlib.figure import Figure
 
     problems = list(floors)
-    fig = Figure(figsize=(4.2 * len(problems), 3.4), layout="constrained")
+    fig = Figure(figsize=(4.2 * len(problems) + 1.4, 3.4), layout="constrained")
     FigureCanvasAgg(fig)
     for ax, problem in zip(fig.subplots(1, len(problems), squeeze=False)[0], problems, strict=True):
         for i, method in enumerate(methods):
@@ -151,7 +151,8 @@ def figure(curves: Curves, methods: Sequence[str], floors: Mapping[str, float], 
         ax.set(yscale="log", title=problem, xlabel="trial", ylabel="simple regret")
         ax.axhline(floors[problem], color="0.7", linewidth=0.8, linestyle=":")
         ax.grid(True, which="major", alpha=0.3)
-    fig.axes[0].legend(fontsize="small")
+    handles, labels = max((ax.get_legend_handles_labels() for ax in fig.axes), key=lambda drawn: len(drawn[1]))
+    fig.legend(handles, labels, loc="outside right center", fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(path, dpi=150)
 

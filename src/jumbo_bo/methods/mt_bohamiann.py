@@ -55,7 +55,7 @@ class MTBohamiann:
     adapt_rounds: int = 3  # after each restart
     spread: float = 1.5  # prior sd of the weights, times sqrt(fan in): larger for rougher functions
     apart: float = 0.5  # prior sd of the embeddings: smaller when the tasks are more alike
-    beta0: float = 10.0
+    beta0: float = 1.0  # where no data are these nets disagree more than a GP: 10 would explore for most of a run
     schedule: Schedule = "paper"
     initial: int = 3  # space-filling trials when there are no old runs
     preset: str | None = None
