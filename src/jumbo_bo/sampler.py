@@ -32,7 +32,7 @@ from jumbo_bo.readers import from_study
 from jumbo_bo.space import Params, Space
 
 USER_CACHE = Path("~/.cache/jumbo-bo")  # stands for nets.default_folder(), which is looked up when a sampler is made
-ATTEMPTS = 8  # to find a configuration that no other process has just taken
+ATTEMPTS = 20  # to find a configuration that no other process has just taken
 ANY = Space({"x": FloatDistribution(0, 1)})
 
 _logger = optuna.logging.get_logger(f"optuna.{__name__}")  # below Optuna's, so its verbosity counts here too
@@ -118,9 +118,11 @@ class JumboSampler(BaseSampler):
         optimizer = self._optimizer_of(space, study.direction.name.lower())  # type: ignore[arg-type]
         if fixed:
             optimizer = studies.holding(optimizer, fixed, trial.number)
-        for _ in range(ATTEMPTS):
-            trials = study._get_trials(deepcopy=False)
-            optimizer, suggestion = studies.suggest(optimizer, trials, trial.number)
+        trials = study._get_trials(deepcopy=False)
+        optimizer, suggestion = studies.suggest(optimizer, trials, trial.number)
+        for attempt in range(ATTEMPTS):
+            if attempt:  # the next best, without fitting again: others decide in the meantime
+                suggestion = optimizer.ask()
             for key, value in studies.attributes(suggestion).items():
                 study._storage.set_trial_user_attr(trial._trial_id, key, value)  # for other processes, at once
                 trial.user_attrs[key] = value  # for the objective, as Trial.set_user_attr does
