@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from jumbo_bo.bench.fcnet import leave_one_out
-from jumbo_bo.bench.run import ONE_THREAD, parse_method, split_methods, stamp
+from jumbo_bo.bench.run import ONE_THREAD, parse_method, split_names, stamp
 from jumbo_bo.history import History, Task
 from jumbo_bo.methods import METHODS, Learner
 from jumbo_bo.optimizer import Optimizer
@@ -96,7 +96,7 @@ def main() -> None:
     if options.cell:
         print(json.dumps(measure(options.cell[0], int(options.cell[1]))))
         return
-    methods, rows = split_methods(options.methods), [int(n) for n in options.rows.split(",")]
+    methods, rows = split_names(options.methods), [int(n) for n in options.rows.split(",")]
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for method in methods:
         recipe = parse_method(method)

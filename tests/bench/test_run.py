@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from jumbo_bo.bench.__main__ import app
 from jumbo_bo.bench.problem import Problem
-from jumbo_bo.bench.run import Run, execute, parse_method, read_runs, run_one, run_suite, split_methods, write
+from jumbo_bo.bench.run import Run, execute, parse_method, read_runs, run_one, run_suite, split_names, write
 from jumbo_bo.history import History
 from jumbo_bo.methods import METHODS
 from jumbo_bo.space import Params, Space
@@ -63,7 +63,7 @@ def test_options_in_a_method_name() -> None:
     recipe = parse_method("jumbo:warm=g,beta0=1")
     assert (recipe.warm, recipe.beta0, type(recipe.beta0)) == ("g", 1.0, float)
     assert parse_method("gp-ucb:initial=5,paper_fit=true").initial == 5
-    assert split_methods("jumbo:warm=g,beta0=1,gp-ucb,random") == ["jumbo:warm=g,beta0=1", "gp-ucb", "random"]
+    assert split_names("jumbo:warm=g,beta0=1,gp-ucb,random") == ["jumbo:warm=g,beta0=1", "gp-ucb", "random"]
     for wrong in ("nonsense", "jumbo:nonsense=1", "jumbo:beta0", "jumbo:beta0=big", "jumbo:paper_fit=maybe"):
         with pytest.raises(ValueError, match=r"choose one of|no option|no number|neither true nor false"):
             parse_method(wrong)

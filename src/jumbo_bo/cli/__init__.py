@@ -17,7 +17,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="Bayesian optimization that learns from your old runs. First time here? Try `jumbo demo`.",
     epilog="Examples:\n\n- `jumbo init runs.csv`\n\n- `jumbo demo --target naval`\n\n"
-    "- `jumbo bench run fcnet-dt --problems protein --seeds 5`",
+    "- `jumbo bench fcnet-dt --problems protein --seeds 5`",
 )
 
 
@@ -63,7 +63,7 @@ app.command(epilog="Example: `jumbo demo --target naval --trials 20`")(demo.demo
 def bench(context: typer.Context) -> None:
     """Run the paper's experiments on real data and make tables and figures of them.
 
-    Example: `jumbo bench run fcnet-dt --problems protein --seeds 5`
+    Example: `jumbo bench fcnet-dt --problems protein --seeds 5`
     """
     from jumbo_bo.bench.__main__ import app as experiments
 

@@ -138,7 +138,7 @@ def _conclude(screen: Console, case: Case, options: Options, rows: Sequence[Row]
     screen.print(
         "A trial's value comes from one training; the true loss is the mean of four, regret its distance to the "
         f"optimum. One run each, with seed {options.seed}; for many seeds:\n"
-        f"      jumbo bench run fcnet-dt --problems {options.target}\n\n"
+        f"      jumbo bench fcnet-dt --problems {options.target}\n\n"
         "Next: the same with your own old runs, see README.md; all trials in the browser:\n"
         f"      pip install optuna-dashboard && optuna-dashboard {options.storage}"
     )

@@ -1,0 +1,83 @@
+"""The suites: which problems there are, and how one is built for a run.
+
+A problem's name may carry options that make its old runs smaller, for ablations: `slice@from=naval,rows=300`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jumbo_bo.bench import fcnet, hpobench, synthetic
+from jumbo_bo.bench.problem import Problem
+from jumbo_bo.bench.tables import MLP
+
+NAVAL_TO_PARKINSONS = "parkinsons-from-naval"
+USUAL = "jumbo-joint,jumbo,gp-ucb,optuna-gp,tpe,random"
+
+
+@dataclass(frozen=True)
+class Suite:
+    text: str
+    problems: tuple[str, ...]
+    build: Callable[[str, Path | None, int], Problem]  # (problem, folder of the authors' data, seed) -> Problem
+    with_data: tuple[str, ...] = ()  # problems that need the authors' data
+
+    def __call__(self, problem: str, data: Path | None, seed: int) -> Problem:
+        return self.build(problem, data, seed)
+
+    def has(self, problem: str) -> bool:
+        return problem.partition("@")[0] in self.problems
+
+    def without_data(self, data: Path | None) -> tuple[str, ...]:
+        """The problems that cannot be built because the authors' data are not there."""
+        try:
+            fcnet.authors_data(data)
+        except FileNotFoundError:
+            return self.with_data
+        return ()
+
+
+def _dataset_transfer(name: str, data: Path | None, seed: int) -> Problem:
+    if name == NAVAL_TO_PARKINSONS:
+        return fcnet.from_naval(data)
+    dataset, _, text = name.partition("@")
+    options = _options(name, text)
+    sources = [source for source in options.get("from", "").split("+") if source]
+    rows = int(options["rows"]) if "rows" in options else None
+    return fcnet.leave_one_out(dataset, sources, rows, seed)
+
+
+def _options(name: str, text: str) -> Mapping[str, str]:
+    options = dict(re.findall(r"(from|rows)=([\w+]+)", text))
+    if ",".join(f"{key}={value}" for key, value in options.items()) != text:
+        raise ValueError(f"{name!r}: write options as slice@from=naval+protein,rows=300")
+    return options
+
+
+SUITES = {
+    "fcnet-tt": Suite(
+        "FCNet, temporal transfer: the same dataset after 3 epochs -> after 100 epochs (the paper's main experiment).",
+        fcnet.EPOCH3,
+        lambda name, data, _: fcnet.temporal(name, data),
+        fcnet.EPOCH3,
+    ),
+    "fcnet-dt": Suite(
+        "FCNet, dataset transfer: the three other datasets -> this one; and Naval -> Parkinsons as in the paper.",
+        (*fcnet.UNITS, NAVAL_TO_PARKINSONS),
+        _dataset_transfer,
+        (NAVAL_TO_PARKINSONS,),
+    ),
+    "hpobench-mlp": Suite(
+        "HPOBench MLP: the seven other datasets -> this one.",
+        tuple(MLP.files),
+        lambda name, *_: hpobench.leave_one_out(name),
+    ),
+    "synthetic": Suite(
+        "Functions with known structure, and old runs that mislead.",
+        synthetic.PROBLEMS,
+        lambda name, _, seed: synthetic.problem(name, seed),
+    ),
+}
