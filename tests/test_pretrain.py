@@ -368,8 +368,10 @@ def test_presets_are_the_papers_table():
     assert (circuit.n_u, circuit.n_z, circuit.n_l, circuit.learning_rate) == (200, 32, 3, 3e-4)
     assert (circuit.batch_size, circuit.dropout) == (64, 0.5)
     assert hpo.members == circuit.members == 1
-    with pytest.raises(ValueError, match=r"expected Pretraining.* or one of"):
-        pretrain(TWO, "hpoo")
+    assert training.resolve("hpo:n_z=8") == replace(hpo, n_z=8)
+    for wrong in ("hpoo", "hpo:nz=8", "hpo:n_z=many", "hpo:"):
+        with pytest.raises(ValueError, match=r"expected Pretraining.* or one of"):
+            pretrain(TWO, wrong)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,11 +93,17 @@ PRESETS: dict[str, Pretraining] = {
 
 
 def resolve(options: Pretraining | str) -> Pretraining:
+    """The options themselves, the preset of this name, or one with a whole number replaced: 'hpo:n_z=8'."""
     if isinstance(options, Pretraining):
         return options
-    if options not in PRESETS:
-        raise ValueError(f"options is {options!r}, expected Pretraining(...) or one of {list(PRESETS)}")
-    return PRESETS[options]
+    name, colon, change = options.partition(":")
+    key, _, value = change.partition("=")
+    known = [field.name for field in fields(Pretraining) if field.type == "int"]
+    if name not in PRESETS or (colon and not (key in known and value.isdecimal())):
+        wanted = f"Pretraining(...) or one of {list(PRESETS)}, also with one of {known} replaced: 'default:n_z=8'"
+        raise ValueError(f"options is {options!r}, expected {wanted}")
+    changed: dict[str, Any] = {key: int(value)} if colon else {}
+    return replace(PRESETS[name], **changed)
 
 
 def tasks_to_learn(history: History) -> tuple[Task, ...]:

@@ -58,6 +58,8 @@ def test_options_make_the_old_runs_smaller() -> None:
     again = SUITES["fcnet-dt"]("slice@from=naval+protein,rows=300", None, 3)
     other = SUITES["fcnet-dt"]("slice@from=naval+protein,rows=300", None, 4)
     assert problem.history.fingerprint == again.history.fingerprint != other.history.fingerprint
+    alone = [SUITES["fcnet-dt"]("slice@tasks=1", None, seed).history.tasks for seed in range(3)]
+    assert [[task.name for task in tasks] for tasks in alone] == [["protein"], ["parkinsons"], ["naval"]]
     for wrong in ("slice@rows", "slice@row=3", "slice@rows=3;"):
         with pytest.raises(ValueError, match="write options as"):
             SUITES["fcnet-dt"](wrong, None, 0)

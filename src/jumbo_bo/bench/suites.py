@@ -1,6 +1,7 @@
 """The suites: which problems there are, and how one is built for a run.
 
-A problem's name may carry options that make its old runs smaller, for ablations: `slice@from=naval,rows=300`.
+A problem's name may carry options that make its old runs smaller, for ablations: `slice@from=naval,rows=300` has 300
+random rows of Naval, `slice@tasks=1` has one of the other tables, another one with each seed.
 """
 
 from __future__ import annotations
@@ -46,12 +47,15 @@ def _dataset_transfer(name: str, data: Path | None, seed: int) -> Problem:
     dataset, _, text = name.partition("@")
     options = _options(name, text)
     sources = [source for source in options.get("from", "").split("+") if source]
+    if "tasks" in options:
+        others = [other for other in fcnet.UNITS if other != dataset]
+        sources = [others[(seed + i) % len(others)] for i in range(int(options["tasks"]))]
     rows = int(options["rows"]) if "rows" in options else None
     return fcnet.leave_one_out(dataset, sources, rows, seed)
 
 
 def _options(name: str, text: str) -> Mapping[str, str]:
-    options = dict(re.findall(r"(from|rows)=([\w+]+)", text))
+    options = dict(re.findall(r"(from|rows|tasks)=([\w+]+)", text))
     if ",".join(f"{key}={value}" for key, value in options.items()) != text:
         raise ValueError(f"{name!r}: write options as slice@from=naval+protein,rows=300")
     return options
