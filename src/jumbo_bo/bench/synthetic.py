@@ -163,7 +163,8 @@ def _table_problem(source: str, rng: Rng, rows: int = 1000) -> Problem:
 
     siblings = [looked_up(dataset) for dataset in ("parkinsons", "naval", "slice")]
     history = _old_runs(FCNET.space, source, looked_up("protein"), siblings, rows, rng)
-    return tabular(FCNET, "protein", history, 1e-3)
+    losses = tuple(replace(task, y=-np.exp(-task.y)) for task in history.tasks)  # in the units of the target
+    return tabular(FCNET, "protein", replace(history, tasks=losses), 1e-3)
 
 
 def _old_runs(space: Space, source: str, f: Function, siblings: list[Function], rows: int, rng: Rng) -> History:
