@@ -1,4 +1,4 @@
-"""jumbo bench SUITE | report | summary"""
+"""jumbo bench SUITE | ablation | report | summary"""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from jumbo_bo.bench import stats
+from jumbo_bo.bench import ablations, reports
+from jumbo_bo.bench.ablations import ABLATIONS
 from jumbo_bo.bench.run import Run, parse_method, run_suite, split_names
 from jumbo_bo.bench.suites import SUITES, USUAL
 
@@ -24,18 +25,22 @@ SuiteName = Annotated[str, typer.Argument(help=f"One of: {', '.join(SUITES)}")]
 Methods = Annotated[str, typer.Option(help="For example: jumbo-joint,gp-ucb,jumbo:warm=g")]
 Out = Annotated[Path, typer.Option(help="Where the runs and the report go; what is there is not run again.")]
 Problems = Annotated[str, typer.Option(help="Only these problems, separated by commas.")]
+Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]
+Trials = Annotated[int, typer.Option(help="Trials per run.", min=1)]
+Jobs = Annotated[int, typer.Option(help="Runs at the same time, one thread each.", min=1)]
+Data = Annotated[Path | None, typer.Option(help="Folder of the authors' CSV files; also $JUMBO_DATA.")]
 RESULTS = Path("benchmarks/results")
 
 
 def _suite_command(suite: str) -> Callable[..., None]:
     def command(
         methods: Methods = USUAL,
-        seeds: Annotated[int, typer.Option(help="How many seeds.", min=1)] = 20,
+        seeds: Seeds = 20,
         first_seed: Annotated[int, typer.Option(help="The first of them.", min=0)] = 0,
-        trials: Annotated[int, typer.Option(help="Trials per run.", min=1)] = 50,
+        trials: Trials = 50,
         problems: Problems = "",
-        jobs: Annotated[int, typer.Option(help="Runs at the same time, one thread each.", min=1)] = 2,
-        data: Annotated[Path | None, typer.Option(help="Folder of the authors' CSV files; also $JUMBO_DATA.")] = None,
+        jobs: Jobs = 2,
+        data: Data = None,
         out: Out = RESULTS,
         quick: Annotated[
             bool, typer.Option("--quick", help="Two seeds, 30 trials, three methods, and the report: a few minutes.")
@@ -49,14 +54,10 @@ def _suite_command(suite: str) -> Callable[..., None]:
         words += f" --first-seed {first_seed}" * bool(first_seed) + f" --problems {problems}" * bool(problems)
         wanted = range(first_seed, first_seed + seeds)
         runs = [Run(suite, name, method, seed, trials) for seed in wanted for name in names for method in chosen]
-        failures = run_suite(runs, out, data, words, jobs)
+        failed = _run(runs, out, data, words, jobs)
         if quick:
-            typer.echo(stats.report(out, suite, trials, chosen, names))
-        if failures:
-            typer.echo(
-                f"{len(failures)} of {len(runs)} runs failed; their errors are in {out / suite / 'failed'}", err=True
-            )
-            raise typer.Exit(1)
+            typer.echo(reports.report(out, suite, trials, chosen, names))
+        raise typer.Exit(failed)
 
     return command
 
@@ -78,15 +79,60 @@ def report(
     drawn: Annotated[str, typer.Option(help="Methods in the picture; default: the first eight.")] = "",
     out: Out = RESULTS,
 ) -> None:
-    """Write report.md, regret.png and runs.parquet from the finished runs and those of an earlier runs.parquet."""
+    """Write report.md, regret.png, regret.html and runs.parquet from the finished runs and those published before."""
     names = split_names(problems)
     _check_suite(suite, names)
     try:
         listed, picture = (split_names(text) for text in (methods, drawn))
-        text = stats.report(out, suite, trials, listed, names or list(SUITES[suite].problems), picture)
+        text = reports.report(out, suite, trials, listed, names or list(SUITES[suite].problems), picture)
     except (FileNotFoundError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
     typer.echo(text)
+
+
+@app.command(epilog="Example: `jumbo bench summary fcnet-tt fcnet-dt hpobench-mlp`")
+def summary(
+    suites: Annotated[list[str], typer.Argument(help=f"Of: {', '.join(SUITES)}")],
+    trials: Annotated[int | None, typer.Option(help="Runs of this length; default: the longest.")] = None,
+    methods: Annotated[str, typer.Option(help="Only these methods; default: those that all suites have.")] = "",
+    out: Out = RESULTS,
+) -> None:
+    """Average rank over several suites: summary.md, summary.png and summary.html."""
+    for suite in suites:
+        _check_suite(suite, [])
+    try:
+        typer.echo(reports.summary(out, suites, trials, split_names(methods)))
+    except (FileNotFoundError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+@app.command(epilog="Example: `jumbo bench ablation threshold --seeds 5 --data DATA`")
+def ablation(
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(ABLATIONS)}")],
+    seeds: Seeds = 10,
+    trials: Trials = 50,
+    jobs: Jobs = 2,
+    data: Data = None,
+    out: Out = RESULTS,
+) -> None:
+    """Do the runs of an ablation that are not finished yet, then write its table and figure."""
+    if name not in ABLATIONS:
+        raise typer.BadParameter(f"no ablation {name!r}; choose one of {', '.join(ABLATIONS)}")
+    chosen = ABLATIONS[name]
+    _problems(chosen.suite, ",".join(chosen.problems), data)
+    command = f"jumbo bench ablation {name} --seeds {seeds} --trials {trials}"
+    failed = _run(chosen.runs(range(seeds), trials), out, data, command, jobs)
+    typer.echo(ablations.report(out, name, trials))
+    raise typer.Exit(failed)
+
+
+def _run(runs: list[Run], out: Path, data: Path | None, command: str, jobs: int) -> int:
+    """The exit code: 1 when some runs failed."""
+    failures = run_suite(runs, out, data, command, jobs)
+    if failures:
+        where = out / runs[0].suite / "failed"
+        typer.echo(f"{len(failures)} of {len(runs)} runs failed; their errors are in {where}", err=True)
+    return int(bool(failures))
 
 
 def _checked_methods(text: str) -> list[str]:

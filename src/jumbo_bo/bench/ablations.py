@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
+
+from jumbo_bo.bench import figures, interactive, markdown, reports, stats
 from jumbo_bo.bench.run import Run
+from jumbo_bo.bench.stats import Curves
+from jumbo_bo.space import Array
 
 TEMPORAL = ("protein", "parkinsons", "naval")
 DATASETS = (*TEMPORAL, "slice")
@@ -36,13 +42,16 @@ class Ablation:
     reference: Variant = Variant("GP-UCB", "gp-ucb")
     axis: str = ""  # the variants are points along this axis: their labels are '<curve> <number>'
 
+    @property
+    def every(self) -> tuple[Variant, ...]:
+        return tuple(dict.fromkeys((self.reference, *self.variants)))
+
     def runs(self, seeds: Sequence[int], trials: int) -> list[Run]:
-        every = (self.reference, *self.variants)
         return [
             Run(self.suite, v.problem(name), v.method, seed, trials)
             for seed in seeds
             for name in self.problems
-            for v in dict.fromkeys(every)
+            for v in self.every
         ]
 
 
@@ -127,3 +136,83 @@ ABLATIONS = {
         axis="latent features",
     ),
 }
+
+
+def report(out: Path, name: str, trials: int | None = None) -> str:
+    """Writes `<out>/ablations/<name>.md`, `.png` and `.html`; returns the Markdown. Its runs are published too."""
+    ablation = ABLATIONS[name]
+    problems = [v.problem(p) for v in ablation.every for p in ablation.problems]
+    record = reports.load(out, ablation.suite, trials, [v.method for v in ablation.every], problems)
+    curves = {
+        (problem, v.label): record.curves[v.problem(problem), v.method]
+        for problem in ablation.problems
+        for v in ablation.every
+        if (v.problem(problem), v.method) in record.curves
+    }
+    reports.publish(record.frame, out / ablation.suite / "runs.parquet")
+    labels = [v.label for v in ablation.every if any((p, v.label) in curves for p in ablation.problems)]
+    differences = stats.normalised_to(curves, record.floors, ablation.reference.label)
+    folder = out / "ablations"
+    interactive.share_plotly(out)
+    _draw(ablation, differences, folder / name)
+    text = markdown.document(
+        f"# {name}",
+        ablation.question,
+        _table(ablation, curves, labels, differences),
+        f"![{name}]({name}.png)",
+        f"[The same figure to look closer]({name}.html): open it in a browser.",
+        markdown.provenance(record.heads),
+    )
+    (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    return text
+
+
+def _table(ablation: Ablation, curves: Curves, labels: Sequence[str], differences: dict[str, stats.Difference]) -> str:
+    reference = ablation.reference.label
+    last = {key: stats.stack(runs)[:, -1] for key, runs in curves.items()}
+    note = f"Regret at the last trial, divided by the mean of {reference} (mean ± standard error); and the log10 area"
+    note += f" minus that of {reference} on the same problems and seeds, averaged (below 0 is better)."
+    rows = []
+    for label in labels:
+        cells = []
+        for problem in ablation.problems:
+            scale = float(np.mean(last.get((problem, reference), np.nan)))
+            cells.append(_ratio(last.get((problem, label)), scale))
+        found = differences.get(label)
+        shown = f"{found.mean:+.2f} ± {found.error:.2f} ({found.pairs} runs)" if found else "n/a"
+        rows.append([label, *cells, shown])
+    return f"{note}\n\n{markdown.table(['variant', *ablation.problems, 'log10 area'], rows)}"
+
+
+def _ratio(regret: Array | None, scale: float) -> str:
+    if regret is None or not scale > 0:
+        return "n/a"
+    mean, error = stats.mean_error(regret / scale)
+    return f"{mean:.2f}" if np.isnan(error) else f"{mean:.2f} ± {error:.2f}"
+
+
+def _draw(ablation: Ablation, differences: dict[str, stats.Difference], path: Path) -> None:
+    label = f"log10 area minus that of {ablation.reference.label} (lower is better)"
+    found = {v.label: differences[v.label] for v in ablation.variants if v.label in differences}
+    png, html = path.with_suffix(".png"), path.with_suffix(".html")
+    if not ablation.axis:
+        bars = {name: (d.mean, d.error) for name, d in found.items()}
+        figures.bars_png(bars, png, label)
+        figures.bars_html(bars, html, label)
+        return
+    points: dict[str, dict[float, stats.Difference]] = {}
+    for name, difference in found.items():
+        curve, _, value = name.rpartition(" ")
+        points.setdefault(curve, {})[float(value)] = difference
+    x = np.array(sorted({value for curve in points.values() for value in curve}))
+    gap = stats.Difference(np.nan, np.nan, 0, 0)
+    lines = {
+        curve: (
+            np.array([at.get(value, gap).mean for value in x]),
+            np.array([at.get(value, gap).error for value in x]),
+        )
+        for curve, at in points.items()
+    }
+    logarithmic = bool(x.max() > 20)
+    figures.lines_png(x, lines, png, ablation.axis, logarithmic, label)
+    figures.lines_html(x, lines, html, ablation.axis, logarithmic, label)

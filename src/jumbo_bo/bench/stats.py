@@ -1,205 +1,212 @@
-"""From finished runs to a Markdown table and a picture.
+"""Numbers from finished runs; nothing here reads a file or draws.
 
 Notation
     S, T        number of seeds, number of trials
-    regret      (S, T) simple regret: the smallest noise-free regret among the trials so far
-    error       standard error of the mean over seeds, standard deviation / sqrt(S)
-    log10 area  (S,) mean over trials of log10(max(regret, floor) / floor): 0 = the optimum at once, 1 = ten times
-                the floor on (geometric) average. A table's floor is the gap between its best and second best value.
-    rank        of a method among all at trials 10, 25 and 50 of the same problem and seed; ties share the mean rank
+    regret      (S, T) simple regret: the smallest noise-free regret among the trials so far, infinite before the first
+                trial that has one
+    error       standard error of the mean over seeds, standard deviation / sqrt(S); NaN when there is none to give:
+                one seed, or an infinite mean
+    log10 area  mean over trials of log10(max(regret, floor) / floor): 0 = the optimum at once, 1 = ten times the floor
+                on (geometric) average. A table's floor is the gap between its best and second best value. An infinite
+                regret counts as the ceiling, the largest finite regret of any run on that problem: a failed trial is
+                as bad as the worst one seen.
+    pair        (problem, seed). Means over pairs give every problem the same weight.
+    rank        of a method among all on the same pair, at one trial; ties share the mean rank
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
-from jumbo_bo.bench.run import Row, read_runs
 from jumbo_bo.space import Array
 
 MARKS = (10, 25, 50)
-MOST_DRAWN = 8  # curves in one picture
+SAME = 1 + 1e-12  # means of the same number over different seeds differ in the last digits
 
 Curves = Mapping[tuple[str, str], Mapping[int, Array]]  # (problem, method) -> seed -> (T,) regret
 
 
-def report(
-    out: Path,
-    suite: str,
-    trials: int | None,
-    methods: Sequence[str],
-    problems: Sequence[str],
-    drawn: Sequence[str] = (),
-) -> str:
-    """Writes `<out>/<suite>/report.md`, `regret.png` and `runs.parquet` (every trial and what made it); returns the
-    Markdown. The picture shows the methods `drawn`, by default the first MOST_DRAWN."""
-    frame, heads = read_runs(out, suite, trials)
-    heads = [head for head in heads if head["problem"] in problems and head["method"] in (methods or [head["method"]])]
-    curves = {
-        key: curve for key, curve in curves_of(frame).items() if key in {(h["problem"], h["method"]) for h in heads}
-    }
-    missing = [method for method in (*methods, *drawn) if method not in {m for _, m in curves}]
-    if missing or not curves:
-        raise ValueError(f"no finished runs of {missing or list(problems)}; there are {sorted(set(curves_of(frame)))}")
-    first = {problem: next((h for h in heads if h["problem"] == problem), None) for problem in problems}
-    floors = {problem: float(head["floor"]) for problem, head in first.items() if head}
-    units = {problem: float(head["unit"]) for problem, head in first.items() if head}
-    order = list(methods) or _by_area(curves, floors)
-    figure(curves, list(drawn) or order[:MOST_DRAWN], floors, out / suite / "regret.png")
-    text = "\n".join(
-        [
-            f"# {suite}",
-            "",
-            table(curves, order, units, floors),
-            "",
-            costs(frame, heads, order),
-            "",
-            "![regret](regret.png)",
-            "",
-            *provenance(heads),
-            "",
-        ]
-    )
-    (out / suite / "report.md").write_text(text)
-    shown = pl.DataFrame({"problem": p, "method": m} for p, m in curves)
-    frame.join(shown, on=["problem", "method"], how="semi").write_parquet(out / suite / "runs.parquet")
-    return text
+class Interval(NamedTuple):
+    mean: float
+    low: float
+    high: float
+
+
+class Difference(NamedTuple):
+    mean: float  # of a method's log10 area minus the reference's on the same pair: negative is better
+    error: float
+    pairs: int
+    problems: int
+
+
+@dataclass(frozen=True)
+class Ranks:
+    marks: Sequence[int]
+    table: Mapping[str, Sequence[Interval]]  # method -> average rank at each mark, the last over all marks
+    pairs: int
+    left_out: Mapping[str, str]  # method -> why it has no rank
+
+
+@dataclass(frozen=True)
+class Reached:
+    trial: Mapping[tuple[str, str], int | None]  # (problem, method) -> first trial; None = never
+    mean: Mapping[str, tuple[float, int]]  # method -> mean over problems with never = T + 1, and how often never
 
 
 def curves_of(frame: pl.DataFrame) -> dict[tuple[str, str], dict[int, Array]]:
+    """A regret that is missing or NaN is that of a failed trial: the smallest so far stays."""
     curves: dict[tuple[str, str], dict[int, Array]] = {}
-    for (problem, method, seed), rows in frame.sort("trial").group_by(["problem", "method", "seed"]):
-        curves.setdefault((str(problem), str(method)), {})[int(str(seed))] = rows["regret"].to_numpy()
+    key = ["problem", "method", "seed"]
+    for (problem, method, seed), rows in frame.sort(*key, "trial").group_by(key, maintain_order=True):
+        regret = rows["regret"].cast(pl.Float64).fill_null(np.inf).fill_nan(np.inf).to_numpy()
+        curves.setdefault((str(problem), str(method)), {})[int(str(seed))] = np.minimum.accumulate(regret)
     return curves
 
 
-def mean_error(values: Array) -> tuple[float, float]:  # (S,) -> mean, standard error
-    n = len(values)
-    return float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
-
-
-def log_area(regret: Array, floor: float) -> Array:  # (S, T) -> (S,)
-    result: Array = np.log10(np.maximum(regret, floor) / floor).mean(axis=1)
-    return result
-
-
-def average_rank(curves: Curves, methods: Sequence[str]) -> tuple[dict[str, float], int]:
-    """Mean rank of each method, and the number of (problem, seed) pairs that all methods have."""
-    ranks: list[Array] = []
-    pairs = 0
-    for problem in dict.fromkeys(p for p, _ in curves):
-        runs = [curves.get((problem, method), {}) for method in methods]
-        for seed in set.intersection(*(set(run) for run in runs)):
-            pairs += 1
-            regret = np.stack([run[seed] for run in runs])
-            ranks += [rankdata(regret[:, mark - 1]) for mark in _marks(regret.shape[1])]
-    mean = np.mean(ranks, axis=0) if ranks else np.full(len(methods), np.nan)
-    return dict(zip(methods, map(float, mean), strict=True)), pairs
-
-
-def table(curves: Curves, methods: Sequence[str], units: Mapping[str, float], floors: Mapping[str, float]) -> str:
-    problems = [problem for problem in units if any((problem, method) in curves for method in methods)]
-    length = len(next(iter(next(iter(curves.values())).values())))
-    marks = _marks(length)
-    lines = [f"Simple regret at trials {' / '.join(map(str, marks))}, mean ± standard error (number of seeds).", ""]
-    lines += ["| method | " + " | ".join(f"{p}, 1e{round(math.log10(units[p]))}" for p in problems) + " |"]
-    lines += ["| --- |" + " --- |" * len(problems)]
-    for method in methods:
-        cells = [_cell(curves.get((problem, method)), marks, units[problem]) for problem in problems]
-        lines.append(f"| {method} | " + " | ".join(cells) + " |")
-    rank, pairs = average_rank(curves, methods)
-    lines += ["", "log10 area (0 = the optimum at once; lower is better), its mean over problems, and average rank "]
-    lines[-1] += f"over the {pairs} pairs of problem and seed that all methods have."
-    lines += ["", "| method | " + " | ".join(problems) + " | mean | rank |", "| --- |" + " --- |" * (len(problems) + 2)]
-    for method in methods:
-        areas = {p: log_area(_stack(curves[p, method]), floors[p]) for p in problems if (p, method) in curves}
-        cells = ["{:.2f} ± {:.2f}".format(*mean_error(areas[p])) if p in areas else "n/a" for p in problems]
-        mean = f"{np.mean([a.mean() for a in areas.values()]):.2f}" if len(areas) == len(problems) else "n/a"
-        lines.append(f"| {method} | " + " | ".join([*cells, mean, f"{rank[method]:.2f}"]) + " |")
-    return "\n".join(lines)
-
-
-def costs(frame: pl.DataFrame, heads: Sequence[Row], methods: Sequence[str]) -> str:
-    """CPU seconds, means over all runs of a method."""
-    lines = ["CPU seconds on one thread: learning from the old runs, then each suggestion.", ""]
-    lines += ["| method | learning | suggestion |", "| --- | --- | --- |"]
-    asked = {str(m): float(str(s)) for m, s in frame.group_by("method").agg(pl.col("cpu_ask").mean()).iter_rows()}
-    for method in methods:
-        learned = [head["cpu_pretraining"] for head in heads if head["method"] == method and "cpu_pretraining" in head]
-        lines.append(f"| {method} | {f'{np.mean(learned):.1f}' if learned else 'n/a'} | {asked[method]:.3f} |")
-    return "\n".join(lines)
-
-
-def figure(curves: Curves, methods: Sequence[str], floors: Mapping[str, float], path: Path) -> None:
-    """Mean regret over trials with a band of one standard error, one panel per problem, log scale."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    problems = list(floors)
-    fig = Figure(figsize=(4.2 * len(problems) + 1.4, 3.4), layout="constrained")
-    FigureCanvasAgg(fig)
-    for ax, problem in zip(fig.subplots(1, len(problems), squeeze=False)[0], problems, strict=True):
-        for i, method in enumerate(methods):
-            if (problem, method) in curves:
-                _band(ax, _stack(curves[problem, method]), floors[problem], method, f"C{i}")
-        ax.set(yscale="log", title=problem, xlabel="trial", ylabel="simple regret")
-        ax.axhline(floors[problem], color="0.7", linewidth=0.8, linestyle=":")
-        ax.grid(True, which="major", alpha=0.3)
-    handles, labels = max((ax.get_legend_handles_labels() for ax in fig.axes), key=lambda drawn: len(drawn[1]))
-    fig.legend(handles, labels, loc="outside right center", fontsize="small")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(path, dpi=150)
-
-
-def provenance(heads: Sequence[Row]) -> list[str]:
-    """Which commit, command and versions made these runs; more than one commit is said aloud."""
-    commits = sorted({_source(head) for head in heads})
-    versions = sorted({", ".join(f"{name} {v}" for name, v in head["versions"].items()) for head in heads})
-    dates = sorted(head["date"] for head in heads)
-    lines = [f"{len(heads)} runs, {dates[0]} to {dates[-1]}, commit {', '.join(commits)}; {'; '.join(versions)}."]
-    if len(commits) > 1:
-        lines.append("**These runs were made by different versions of the source.**")
-    return [*lines, "", *(f"    {command}" for command in sorted({head["command"] for head in heads}))]
-
-
-def _source(head: Row) -> str:
-    commit = str(head["commit"])
-    short = commit if " " in commit else commit[:12]  # words when there is no commit
-    return short + " with uncommitted changes" * bool(head["dirty"])
-
-
-def _marks(length: int) -> list[int]:
-    return [mark for mark in MARKS if mark <= length] or [length]
-
-
-def _stack(runs: Mapping[int, Array]) -> Array:  # -> (S, T), by seed
+def stack(runs: Mapping[int, Array]) -> Array:  # -> (S, T), by seed
     return np.stack([runs[seed] for seed in sorted(runs)])
 
 
-def _cell(runs: Mapping[int, Array] | None, marks: Sequence[int], unit: float) -> str:
-    if runs is None:
-        return "n/a"
-    pairs = [mean_error(_stack(runs)[:, mark - 1] / unit) for mark in marks]
-    return " / ".join(f"{mean:.2f} ± {error:.2f}" for mean, error in pairs) + f" ({len(runs)})"
+def problems_of(curves: Curves, methods: Iterable[str]) -> list[str]:
+    chosen = set(methods)
+    return list(dict.fromkeys(problem for problem, method in curves if method in chosen))
 
 
-def _band(ax: Any, regret: Array, floor: float, label: str, color: str) -> None:
-    trials = np.arange(1, regret.shape[1] + 1)
-    mean = regret.mean(axis=0)
-    error = regret.std(axis=0, ddof=1) / np.sqrt(len(regret)) if len(regret) > 1 else np.zeros_like(mean)
-    low = floor / 10  # zero has no place on a log axis: a mean of zero is drawn at the lower edge
-    ax.plot(trials, np.maximum(mean, low), color=color, label=label)
-    ax.fill_between(trials, np.maximum(mean - error, low), np.maximum(mean + error, low), color=color, alpha=0.2, lw=0)
+def marks_of(length: int) -> list[int]:
+    return [mark for mark in MARKS if mark <= length] or [length]
 
 
-def _by_area(curves: Curves, floors: Mapping[str, float]) -> list[str]:
-    areas: dict[str, list[float]] = {}
+def length_of(curves: Curves) -> int:
+    """Trials that all runs have."""
+    return min(len(regret) for runs in curves.values() for regret in runs.values())
+
+
+def band(values: Array) -> tuple[Array, Array]:  # (S, ...) -> mean and standard error (...)
+    mean = values.mean(axis=0)
+    if len(values) < 2:
+        return mean, np.full_like(mean, np.nan)
+    finite = np.isfinite(mean)
+    spread = np.where(finite, values, 0.0).std(axis=0, ddof=1) / np.sqrt(len(values))
+    return mean, np.where(finite, spread, np.nan)
+
+
+def mean_error(values: Array) -> tuple[float, float]:  # (S,) -> mean, standard error
+    mean, error = band(values)
+    return float(mean), float(error)
+
+
+def log_area(regret: Array, floor: float, ceiling: float = np.inf) -> Array:  # (S, T) -> (S,)
+    finite = np.where(np.isinf(regret), ceiling, regret)
+    result: Array = np.log10(np.maximum(finite, floor) / floor).mean(axis=1)
+    return result
+
+
+def areas(curves: Curves, floors: Mapping[str, float]) -> dict[tuple[str, str], dict[int, float]]:
+    """(problem, method) -> seed -> log10 area."""
+    ceilings: dict[str, float] = {}
+    for (problem, _), runs in curves.items():
+        finite = [float(regret[np.isfinite(regret)].max(initial=0.0)) for regret in runs.values()]
+        ceilings[problem] = max(ceilings.get(problem, 0.0), *finite)
+    return {
+        (p, m): dict(zip(sorted(runs), log_area(stack(runs), floors[p], ceilings[p] or np.inf).tolist(), strict=True))
+        for (p, m), runs in curves.items()
+    }
+
+
+def normalised_to(curves: Curves, floors: Mapping[str, float], reference: str) -> dict[str, Difference]:
+    """Mean difference of the log10 area from the reference's, over the pairs that both have. Its error is that of the
+    paired differences within problems: the problems are the ones of interest, not a sample of others."""
+    area = areas(curves, floors)
+    gaps: dict[str, list[Array]] = {}
+    for (problem, method), runs in area.items():
+        other = area.get((problem, reference), {})
+        shared = sorted(set(runs) & set(other))
+        if shared:
+            gaps.setdefault(method, []).append(np.array([runs[seed] - other[seed] for seed in shared]))
+    result = {}
+    for method, parts in gaps.items():
+        means, errors = zip(*map(mean_error, parts), strict=True)
+        error = float(np.linalg.norm(errors)) / len(parts)
+        result[method] = Difference(float(np.mean(means)), error, sum(map(len, parts)), len(parts))
+    return result
+
+
+def ranked(curves: Curves, methods: Sequence[str]) -> tuple[dict[str, list[int]], list[str], dict[str, str]]:
+    """The seeds to rank on for each problem, the methods that have them all, and why the others are left out.
+
+    A method needs runs on all problems. Then, beginning with the methods that have the most pairs, each one is taken
+    unless the pairs common to all taken so far would fall below half of the most that one method has."""
+    problems = problems_of(curves, methods)
+    seeds = {m: {p: set(curves.get((p, m), {})) for p in problems} for m in methods}
+    size = {m: sum(map(len, seeds[m].values())) for m in methods}
+    most = max((size[m] for m in methods if all(seeds[m].values())), default=0)
+    common: dict[str, set[int]] = {}
+    taken, left_out = [], {}
+    for method in sorted(methods, key=lambda m: -size[m]):
+        own = seeds[method]
+        rest = {p: common.get(p, own[p]) & own[p] for p in problems}
+        pairs = sum(map(len, rest.values()))
+        if not all(own.values()):
+            left_out[method] = f"on {sum(map(bool, own.values()))} of {len(problems)} problems"
+        elif not all(rest.values()) or 2 * pairs < most:
+            left_out[method] = f"{pairs} of {most} pairs"
+        else:
+            common = rest
+            taken.append(method)
+    return {p: sorted(s) for p, s in common.items()}, [m for m in methods if m in taken], left_out
+
+
+def ranks(curves: Curves, methods: Sequence[str], marks: Sequence[int] = (), resamples: int = 2000) -> Ranks:
+    """Average rank at each mark and over all marks, with 95 % intervals: a bootstrap over the seeds of each problem.
+    Where a problem has one seed only, there is no interval (NaN)."""
+    seeds, taken, left_out = ranked(curves, methods)
+    if not (seeds and taken):
+        return Ranks(marks, {}, 0, left_out)
+    shown = {key: runs for key, runs in curves.items() if key[1] in taken}
+    marks = list(marks) or marks_of(length_of(shown))
+    rng = np.random.default_rng(0)
+    mean = np.zeros((len(taken), len(marks) + 1))
+    samples = np.zeros((resamples, *mean.shape))
+    for problem, chosen in seeds.items():
+        regret = np.stack([[curves[problem, m][seed][[k - 1 for k in marks]] for m in taken] for seed in chosen])
+        rank = rankdata(regret, axis=1)  # (seeds, methods, marks)
+        rank = np.concatenate([rank, rank.mean(axis=2, keepdims=True)], axis=2)
+        n = len(chosen)
+        share = rng.multinomial(n, np.full(n, 1 / n), size=resamples) / n if n > 1 else np.full((resamples, n), np.nan)
+        mean = mean + rank.mean(axis=0) / len(seeds)
+        samples = samples + np.tensordot(share, rank, axes=1) / len(seeds)  # (resamples, methods, marks)
+    low, high = np.percentile(samples, [2.5, 97.5], axis=0)
+    cells = np.stack([mean, low, high], axis=-1)
+    table = {m: [Interval(*map(float, cell)) for cell in cells[k]] for k, m in enumerate(taken)}
+    return Ranks(marks, table, sum(map(len, seeds.values())), left_out)
+
+
+def trials_to_reach(curves: Curves, reference: str = "optuna-gp") -> Reached:
+    """The first trial at which a method's mean regret over seeds is at most the reference's at its last trial. Only
+    problems where the reference has a finite one count; a method that lacks one of them has no mean."""
+    final = {problem: band(stack(runs))[0] for (problem, method), runs in curves.items() if method == reference}
+    final = {problem: regret for problem, regret in final.items() if np.isfinite(regret[-1])}
+    trial: dict[tuple[str, str], int | None] = {}
     for (problem, method), runs in curves.items():
-        areas.setdefault(method, []).append(float(log_area(_stack(runs), floors[problem]).mean()))
-    return sorted(areas, key=lambda method: (float(np.mean(areas[method])), method))
+        if problem in final:
+            there = np.flatnonzero(band(stack(runs))[0] <= final[problem][-1] * SAME)
+            trial[problem, method] = int(there[0]) + 1 if len(there) else None
+    mean = {}
+    for method in dict.fromkeys(m for _, m in trial):
+        if all((problem, method) in trial for problem in final):
+            found = {problem: trial[problem, method] for problem in final}
+            counted = [len(final[p]) + 1 if first is None else first for p, first in found.items()]
+            mean[method] = float(np.mean(counted)), sum(first is None for first in found.values())
+    return Reached(trial, mean)
+
+
+def compute_hours(frame: pl.DataFrame, heads: Sequence[Mapping[str, Any]]) -> float:
+    """CPU hours of all runs: every suggestion, every result told, and learning from the old runs where it is known."""
+    trials = sum(float(frame[name].sum()) for name in ("cpu_ask", "cpu_tell") if name in frame.columns)
+    return (trials + sum(float(head.get("cpu_pretraining") or 0.0) for head in heads)) / 3600
