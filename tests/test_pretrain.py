@@ -102,7 +102,7 @@ def test_dropout_is_drawn_from_the_seed():
 
 
 def test_the_stored_validation_loss_is_the_mean_of_the_heads_own_errors():
-    net = pretrain(TWO, ALONE)
+    net = pretrain(TWO, replace(ALONE, least_r2=None))
     data = prepared(TWO)
     x, z, w = (a[data.valid] for a in data.rows)
     square = (net.predictions((x + 1.0) / 2) - z) ** 2
@@ -360,6 +360,22 @@ def test_progress_shows_a_loss_once_there_is_one(capsys, monkeypatch):
     assert "epoch 0  validation loss -" in before
     assert "epoch 2  validation loss 0.2500" in after
     assert "nan" not in before + after
+
+
+def test_a_task_that_cannot_be_predicted_has_no_say():
+    rng = np.random.default_rng(0)
+    u = rng.uniform(size=(200, 2))
+    space = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
+    bowl, noise = Task("bowl", u, -np.sum((u - 0.4) ** 2, axis=1)), Task("noise", u, rng.normal(size=200))
+    few = Task("few", u[:8], rng.normal(size=8))
+    net = pretrain(History(space, (noise, bowl, few)), QUICK)
+    assert (net.tasks, net.unlearned, net.empty) == (("bowl", "few"), ("noise",), False)
+    assert net.warps == (bowl.warp, few.warp)
+    assert net.info["validation_r2"]["noise"] < 0.1 < net.info["validation_r2"]["bowl"]
+    assert r2_score(bowl.z, net.predictions(space.transform(u))[:, 0]) > 0.2
+    nothing = pretrain(History(space, (noise,)), QUICK)
+    assert nothing.empty
+    assert pretrain(History(space, (noise, bowl)), replace(QUICK, least_r2=None)).tasks == ("noise", "bowl")
 
 
 def test_presets_are_the_papers_table():

@@ -188,6 +188,8 @@ def _voices(p: Parts, choice: Choice, view: View) -> str:
     n = len(view.z)
     trials = f"the {n} new trials" if n > 1 else "the one new trial"
     listens = choice.gp.kernel.mean is not None or any(t.block in OLD_BLOCKS for t in choice.gp.kernel.terms)
+    if choice.aside:
+        return f"The old runs are set aside, they do not fit the new trials, which say {_opinion(p.new)}"
     if not listens:
         return f"{trials.capitalize()} say{'s' * (n == 1)} {_opinion(p.new)}"
     if n == 0:

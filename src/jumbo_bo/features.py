@@ -79,6 +79,16 @@ class FeatureNet:
     def n_z(self) -> int:
         return int(self.layers[-1][0].shape[0])
 
+    @property
+    def unlearned(self) -> tuple[str, ...]:
+        """Old tasks that could not be predicted. They have no head, unless there is no other task."""
+        return tuple(self.info.get("unlearned", ()))
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was learned: no head predicts its task."""
+        return set(self.tasks) <= set(self.unlearned)
+
     def features(self, t: Array) -> Array:  # (m, D) -> (m, n_z)
         """The raw latent features, each in (-1, 1)."""
         out = np.empty((len(t), self.n_z))
@@ -219,7 +229,7 @@ def _chunks(m: int) -> Iterator[slice]:
 
 
 def _frozen(values: Any) -> Array:
-    array = np.array(values, dtype=np.float64)
+    array = np.array(values, dtype=np.float64, order="C")  # as safetensors writes it
     array.setflags(write=False)
     return array
 

@@ -96,6 +96,13 @@ class GP:
             -0.5 * residual @ self.alpha - np.log(np.diag(self.chol)).sum() - len(self.y) / 2 * math.log(2 * math.pi)
         )
 
+    @cached_property
+    def log_evidence(self) -> float:
+        """log p(y | theta) p(theta), up to a constant: what `fit` maximises, comparable between kernels."""
+        median, sd = self.kernel.priors
+        pull = (self.theta - median) / sd
+        return self.log_likelihood - 0.5 * float(pull @ pull)
+
 
 def build(kernel: Kernel, theta: Array, blocks: Blocks, y: Array) -> GP:
     """The GP with these hyperparameters, conditioned on the data. Adds jitter only when the factorisation needs it."""

@@ -179,15 +179,14 @@ class Optimizer:
 
     @cached_property
     def net(self) -> FeatureNet | None:
-        """The net of the old runs, pretrained at its first use. None when there is nothing to learn from, or when the
-        method does not look at old runs."""
+        """The net of the old runs, pretrained at its first use. None when there is nothing to learn from or nothing
+        could be learned, or when the method does not look at old runs."""
         if self.history is None or self.recipe.preset is None:
             return None
-        if isinstance(self.history, FeatureNet):
-            return self.history
-        if not self.history.tasks:
-            return None
-        return learned(self.history, self.recipe.preset, self.seed, self.cache, progress=sys.stderr.isatty())
+        net = self.history if isinstance(self.history, FeatureNet) else None
+        if isinstance(self.history, History) and self.history.tasks:
+            net = learned(self.history, self.recipe.preset, self.seed, self.cache, progress=sys.stderr.isatty())
+        return None if net is None or net.empty else net
 
     @cached_property
     def past(self) -> Past | None:
@@ -239,7 +238,7 @@ class Optimizer:
             predicted=prediction,
             old=reasons.old if reasons else math.nan,
             new=reasons.new if reasons else math.nan,
-            trust=trust(choice.gp, self._reference),
+            trust=0.0 if choice.aside else trust(choice.gp, self._reference),
             beta=choice.beta,
             inside_gate=choice.inside_gate,
             nearest=nearest(self._witnesses, best.u),

@@ -255,23 +255,27 @@ def _finish(
     history: History, tasks: tuple[Task, ...], options: Pretraining, seed: int, trained: list[_Trained]
 ) -> FeatureNet:
     members = [layers_of(m.phi.astype(np.float64), _sizes(m.data, options)) for m in trained]
+    r2 = training.validation_r2(members, [m.data for m in trained])
+    unlearned = training.unlearned(tasks, r2, options)
+    kept = [k for k, t in enumerate(tasks) if t.name not in unlearned] or list(range(len(tasks)))
+    members = [(*inner, (weight[:, kept], bias[kept])) for *inner, (weight, bias) in members]
     first = trained[0].data
     net = FeatureNet.standardised(
         side_by_side(members),
         members=len(members),
         reference=training.to_t(first.rows.x[training.reference_rows(first.train)]),
-        tasks=tuple(t.name for t in tasks),
-        warps=tuple(t.warp for t in tasks),
+        tasks=tuple(tasks[k].name for k in kept),
+        warps=tuple(tasks[k].warp for k in kept),
         space_fingerprint=history.space.fingerprint,
         theta={} if first.target is None else _common_theta(trained),
     )
-    r2 = training.validation_r2(members, [m.data for m in trained])
     return replace(
         net,
         info={
             "members": [m.info for m in trained],
             "rows": len(first.rows.x),
-            "validation_r2": dict(zip(net.tasks, r2, strict=True)),
+            "validation_r2": {t.name: r for t, r in zip(tasks, r2, strict=True)},
+            "unlearned": list(unlearned),
             "options": asdict(options),
             "seed": seed,
             "history": history.fingerprint,

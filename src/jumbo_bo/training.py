@@ -42,6 +42,7 @@ MIN_STEPS = 1_000  # a handful of rows also needs this many
 REFERENCE = 1_024  # rows whose statistics standardise the blocks
 MAX_VALIDATION = 4_096
 SPLIT_FROM = 10  # rows; with fewer there is no validation set and training runs to its end
+JUDGED_FROM = 50  # rows; whether a task with fewer can be predicted is a matter of luck
 MAX_TARGET = 500  # rows of D^f in the GP likelihoods
 
 
@@ -62,6 +63,7 @@ class Pretraining:
     patience: int = 60  # epochs without a better validation loss
     schedule: str = "cosine"  # or "constant"; both start with a warm-up
     deep_kernel: bool = False  # the warm GP's likelihood shapes the features too, not only theta_w
+    least_r2: float | None = 0.1  # a task predicted worse than this, on rows held out, is left out; None: all are kept
     weight_decay: float = 250.0  # divided by the number of training rows, as a fixed prior on the weights would be
 
     def __post_init__(self) -> None:
@@ -79,7 +81,7 @@ class Pretraining:
             raise ValueError(f"schedule is {self.schedule!r}, expected 'cosine' or 'constant'")
 
 
-_PAPER: dict[str, Any] = {"schedule": "constant", "weight_decay": 0.0, "members": 1}
+_PAPER: dict[str, Any] = {"schedule": "constant", "weight_decay": 0.0, "members": 1, "least_r2": None}
 PRESETS: dict[str, Pretraining] = {
     "default": Pretraining(),
     # Paper, 'Pre-training Details'; it gives no number of epochs, ours suffice for its learning rates.
@@ -88,7 +90,7 @@ PRESETS: dict[str, Pretraining] = {
         n_u=200, n_z=32, dropout=0.5, learning_rate=3e-4, batch_size=64, max_epochs=300, patience=60, **_PAPER
     ),
     # Many basis functions for a Bayesian linear regression (methods/dngo.py).
-    "dngo": Pretraining(n_u=50, n_z=50, members=1),
+    "dngo": Pretraining(n_u=50, n_z=50, members=1, least_r2=None),
 }
 
 
@@ -248,6 +250,15 @@ def validation_r2(members: Sequence[Layers], data: Sequence[Data]) -> list[float
     """Averaged over the members, each judged by the rows it has not learned from."""
     each = [_held_out_r2(layers, its) for layers, its in zip(members, data, strict=True)]
     return [_mean(values) for values in zip(*each, strict=True)]
+
+
+def unlearned(tasks: Sequence[Task], r2: Sequence[float | None], options: Pretraining) -> tuple[str, ...]:
+    """The tasks that the nets could not predict: noise, or far too few rows for so many parameters. What they say
+    about the new problem is nothing, and nothing is better than a wrong guess."""
+    if options.least_r2 is None:
+        return ()
+    judged = [(t, r) for t, r in zip(tasks, r2, strict=True) if r is not None and len(t.y) >= JUDGED_FROM]
+    return tuple(t.name for t, r in judged if r < options.least_r2)
 
 
 def _held_out_r2(layers: Layers, data: Data) -> list[float | None]:  # -> K values

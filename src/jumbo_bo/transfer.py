@@ -122,6 +122,11 @@ def _without_old_runs(optimizer: Optimizer) -> str:
         return "This method uses the old runs in its own way, which this report cannot measure."
     if optimizer.recipe.preset is None:
         return "This method does not look at old runs."
+    if optimizer.history is not None and optimizer.history.tasks:
+        return (
+            "Nothing could be learned from the old runs: no old task is predicted better than by its average, on rows "
+            "held back. Every suggestion comes from the new trials alone."
+        )
     return "There are no old runs; every suggestion comes from the new trials alone."
 
 

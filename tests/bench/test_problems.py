@@ -80,7 +80,7 @@ def test_known_maxima() -> None:
 
 def test_random_functions_have_the_covariance_of_matern52() -> None:
     u = np.array([[0.2, 0.3], [0.5, 0.3], [0.9, 0.9]])
-    draws = np.stack([synthetic.random_smooth(np.random.default_rng(seed), 2)(u) for seed in range(4000)])
+    draws = np.stack([synthetic.random_smooth(np.random.default_rng(seed), 2, 0.3)(u) for seed in range(4000)])
     distance = np.sqrt(5) * np.linalg.norm(u[:, None] - u, axis=2) / 0.3
     expected = (1 + distance + distance**2 / 3) * np.exp(-distance)
     assert np.cov(draws.T) == pytest.approx(expected, abs=0.08)

@@ -70,7 +70,7 @@ def periodic(u: Array) -> Array:
     return result
 
 
-def random_smooth(rng: Rng, d: int, length: float = 0.3, features: int = 300) -> Function:
+def random_smooth(rng: Rng, d: int, length: float, features: int = 300) -> Function:
     """A draw from a Gaussian process with a Matérn-5/2 kernel, by random Fourier features."""
     df = 5.0  # the spectral density of Matérn-nu is a Student t with 2 nu degrees of freedom
     w = rng.normal(size=(d, features)) / np.sqrt(rng.chisquare(df, features) / df) / length
@@ -108,7 +108,7 @@ def _periodic(rng: Rng, n: int) -> list[Function]:
 
 
 def _gp(rng: Rng, n: int) -> list[Function]:
-    shared, own = random_smooth(rng, 3), [random_smooth(rng, 3) for _ in range(n)]
+    shared, own = random_smooth(rng, 3, 0.3), [random_smooth(rng, 3, 0.3) for _ in range(n)]
     return [lambda u, f=f: 0.9 * shared(u) + math.sqrt(1 - 0.9**2) * f(u) for f in own]  # type: ignore[misc]
 
 
@@ -175,7 +175,8 @@ def _old_runs(space: Space, source: str, f: Function, siblings: list[Function], 
         functions = [lambda u, g=g: -g(u) for g in siblings]  # type: ignore[misc]
     else:
         width = space.transform(space.sample(rng, 1)).shape[1]
-        strangers = [random_smooth(rng, width) for _ in range(9 if source == "one-good" else count)]
+        smooth = 0.4 * math.sqrt(width)  # so that a net can learn them
+        strangers = [random_smooth(rng, width, smooth) for _ in range(9 if source == "one-good" else count)]
         functions = [lambda u, g=g: g(space.transform(u)) for g in strangers]  # type: ignore[misc]
         functions += siblings[:1] if source == "one-good" else []
     tasks = []

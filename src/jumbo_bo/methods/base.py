@@ -124,6 +124,7 @@ class Choice:
     normal: Normal | None = None  # prediction at the point, (1,) each, of a model that is no GP of ours
     noise: float = 0.0  # variance of one observation around `normal`
     note: str = ""  # why, when no GP of ours was asked
+    aside: bool = False  # there are old runs, and the model leaves them out
 
 
 class Recipe(Protocol):

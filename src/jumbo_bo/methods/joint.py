@@ -7,6 +7,10 @@ Before the first trial the model believes the old runs. The linear term then giv
 may turn negative, so an inverted past still helps; the last term learns what no old task knows. The marginal
 likelihood sets the amplitudes, so the data decide how far the past is used, and the posterior mean splits exactly into
 what the old runs say (m, g, h) and what the new trials say (constant, x).
+
+Old runs can also mislead. With each suggestion the trials judge them: when a model without them, matern52(x) alone,
+explains the trials better by more than `guard` (natural logarithm of the evidence), that model is asked instead. Later
+trials may turn the verdict.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ class JumboJoint:
     rate: float = 3.0  # beta falls to exp(-rate) of its start over the budget; a stall turns it up again
     schedule: Schedule = "paper"
     initial: int = 3  # space-filling points when there are no old runs
+    guard: float = 1.5  # infinite: the old runs are always asked
     latent: bool = False  # a fourth term on the latent features: slower, and on FCNet no better
     preset: str | None = "default"  # of pretraining
     old_scale: bool = True
@@ -39,7 +44,8 @@ class JumboJoint:
     def __call__(self, view: View) -> Choice:
         if view.net is None and (first := space_filling(view, self.initial)):
             return first
-        gp = view.model("joint", joint_kernel(view, self.latent))
+        name, kernel = self._judged(view)
+        gp = view.model(name, kernel)
         bound, beta = bounds(gp), view.beta(self.schedule, self.beta0, self.rate)
         best = view.domain.argmax(bound(beta), view.rng, view.hints, view.taken)
         for _ in range(PUSHES):
@@ -47,7 +53,15 @@ class JumboJoint:
                 break
             beta *= 4.0
             best = view.domain.argmax(bound(beta), view.rng, view.hints, view.taken)
-        return Choice(best, gp, beta)
+        return Choice(best, gp, beta, aside=view.net is not None and kernel.mean is None)
+
+    def _judged(self, view: View) -> tuple[str, Kernel]:
+        """The joint model, or the cold one when the trials speak against the old runs."""
+        joint, cold = joint_kernel(view, self.latent), cold_kernel(view.space)
+        if view.net is None or len(view.u) < 2:
+            return "joint", joint
+        against = view.fit("cold", cold).log_evidence - view.fit("joint", joint).log_evidence
+        return ("cold", cold) if against > self.guard else ("joint", joint)
 
 
 def _stalled(view: View, gp: GP, best: Best) -> bool:
