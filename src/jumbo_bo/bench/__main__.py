@@ -1,4 +1,4 @@
-"""jumbo bench SUITE | ablation | report | summary"""
+"""jumbo bench SUITE | ablation | theory | report | summary"""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from jumbo_bo.bench import ablations, reports
 from jumbo_bo.bench.ablations import ABLATIONS
+from jumbo_bo.bench.bounds import bounds
 from jumbo_bo.bench.run import Run, parse_method, run_suite, split_names
 from jumbo_bo.bench.suites import SUITES, USUAL
 
@@ -124,6 +125,16 @@ def ablation(
     failed = _run(chosen.runs(range(seeds), trials), out, data, command, jobs)
     typer.echo(ablations.report(out, name, trials))
     raise typer.Exit(failed)
+
+
+@app.command(epilog="Example: `jumbo bench theory --data DATA`")
+def theory(
+    runs: Annotated[int, typer.Option(help="Functions drawn per case; FCNet gets a seed for every 25.", min=1)] = 50,
+    data: Data = None,
+    out: Out = RESULTS,
+) -> None:
+    """Measure the regret bounds and the information gains of the paper's theorems; a few minutes."""
+    typer.echo(bounds(out, runs, f"jumbo bench theory --runs {runs}", data))
 
 
 def _run(runs: list[Run], out: Path, data: Path | None, command: str, jobs: int) -> int:

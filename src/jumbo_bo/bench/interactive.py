@@ -16,6 +16,7 @@ import numpy as np
 from jumbo_bo.space import Array
 
 FEW = 20  # points that are also marked by dots
+SCRIPT = "plotly.min.js"
 DASHES = {"-": "solid", "--": "dash", ":": "dot"}  # matplotlib -> plotly
 
 Style = tuple[str, str]  # colour, matplotlib's dash
@@ -63,15 +64,14 @@ def share_plotly(folder: Path) -> None:
     """Puts plotly's script where the figures in this folder and in the folders below find it."""
     from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
-    script, path = str(get_plotlyjs()), folder / "plotly.min.js"
+    script, path = str(get_plotlyjs()), folder / SCRIPT
     if not path.exists() or path.read_text(encoding="utf-8") != script:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(script, encoding="utf-8")
 
 
 def page(fig: Any, path: Path, title: str, height: int) -> None:
-    name = "plotly.min.js"
-    above = not (path.parent / name).exists() and (path.parent.parent / name).exists()
+    above = not (path.parent / SCRIPT).exists() and (path.parent.parent / SCRIPT).exists()
     if not above:
         share_plotly(path.parent)
     fig.update_layout(template="plotly_white", height=height, margin={"l": 60, "r": 20, "t": 80, "b": 50})
@@ -86,7 +86,7 @@ def page(fig: Any, path: Path, title: str, height: int) -> None:
         },
         font_size=12,
     )
-    script = f"../{name}" if above else name
+    script = f"../{SCRIPT}" if above else SCRIPT
     # A fixed id: the same figure is the same file.
     body = fig.to_html(include_plotlyjs=script, full_html=False, div_id="figure", config={"displaylogo": False})
     head = f'<meta charset="utf-8"><title>{html.escape(title)}</title>'
