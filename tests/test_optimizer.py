@@ -230,7 +230,10 @@ def test_why_tells_what_old_runs_and_new_trials_say():
     optimizer = Optimizer(SPACE, net, n_trials=10)
     assert "no new trial yet" in optimizer.ask().why
     optimizer.tell(optimizer.suggestions[0], value(optimizer.suggestions[0].params))
+    contrast = optimizer.ask()
+    assert "A contrast to the first trial" in contrast.why
+    optimizer.tell(contrast, value(contrast.params))
     text = optimizer.ask().why
     assert "The old runs say" in text
-    assert "the one new trial" in text
+    assert "the 2 new trials" in text
     assert "predicted" in text

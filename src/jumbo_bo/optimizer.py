@@ -183,10 +183,12 @@ class Optimizer:
         could be learned, or when the method does not look at old runs."""
         if self.history is None or self.recipe.preset is None:
             return None
-        net = self.history if isinstance(self.history, FeatureNet) else None
-        if isinstance(self.history, History) and self.history.tasks:
-            net = learned(self.history, self.recipe.preset, self.seed, self.cache, progress=sys.stderr.isatty())
-        return None if net is None or net.empty else net
+        if isinstance(self.history, FeatureNet):
+            return self.history
+        if not self.history.tasks:
+            return None
+        net = learned(self.history, self.recipe.preset, self.seed, self.cache, progress=sys.stderr.isatty())
+        return None if net.empty else net
 
     @cached_property
     def past(self) -> Past | None:

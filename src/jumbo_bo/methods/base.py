@@ -159,8 +159,11 @@ def cold_kernel(space: Space, per_parameter: bool = True) -> Kernel:
 def space_filling(view: View, n: int) -> Choice | None:
     """The next of `n` initial points, spread by one Sobol' sequence per study; None when they are done."""
     k = len(view.u) + len(view.pending)
-    if k >= n:
-        return None
+    return spread(view, k, n) if k < n else None
+
+
+def spread(view: View, k: int, n: int = 1) -> Choice:
+    """Point k of n that are spread over the space."""
     point = sobol(view.space.d, 1 << n.bit_length(), np.random.default_rng(view.seed))[k]
     return Choice(closest(view, point), note=f"Initial point {k + 1} of {n}, spread evenly over the space")
 

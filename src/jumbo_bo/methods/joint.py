@@ -10,20 +10,21 @@ what the old runs say (m, g, h) and what the new trials say (constant, x).
 
 Old runs can also mislead. With each suggestion the trials judge them: when a model without them, matern52(x) alone,
 explains the trials better by more than `guard` (natural logarithm of the evidence), that model is asked instead. Later
-trials may turn the verdict.
+trials may turn the verdict. Trials that all lie where the old runs are best could not tell, so the second one is spread
+over the space: the old runs must explain how it differs from the first.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from jumbo_bo.acquisition import bounds
 from jumbo_bo.argmax import Best, Finite
 from jumbo_bo.gp import GP, Kernel, LogNormal, Term, isotropic, posterior
-from jumbo_bo.methods.base import Choice, Schedule, View, cold_kernel, space_filling
+from jumbo_bo.methods.base import Choice, Schedule, View, cold_kernel, space_filling, spread
 
 PUSHES = 4  # how often exploration may be turned up for one suggestion
 CLOSE = 0.01  # of a parameter's range
@@ -36,7 +37,8 @@ class JumboJoint:
     rate: float = 3.0  # beta falls to exp(-rate) of its start over the budget; a stall turns it up again
     schedule: Schedule = "paper"
     initial: int = 3  # space-filling points when there are no old runs
-    guard: float = 1.5  # infinite: the old runs are always asked
+    guard: float = 1.0  # infinite: the old runs are always asked
+    contrast: bool = True  # the second trial does not ask the old runs
     latent: bool = False  # a fourth term on the latent features: slower, and on FCNet no better
     preset: str | None = "default"  # of pretraining
     old_scale: bool = True
@@ -44,6 +46,8 @@ class JumboJoint:
     def __call__(self, view: View) -> Choice:
         if view.net is None and (first := space_filling(view, self.initial)):
             return first
+        if view.net is not None and self.contrast and len(view.taken) == 1:
+            return replace(spread(view, 0), note="A contrast to the first trial, by which the old runs can be judged")
         name, kernel = self._judged(view)
         gp = view.model(name, kernel)
         bound, beta = bounds(gp), view.beta(self.schedule, self.beta0, self.rate)
