@@ -34,7 +34,7 @@ MENU = {
     "Start": ["tutorial", "old-runs", "run", "lab", "explain", "report"],
     "With what you use": ["optuna", "ray", "botorch", "migrate"],
     "Applications": ["circuits"],
-    "Behind it": ["how-it-works", "baselines", "results", "api"],
+    "Behind it": ["how-it-works", "theory", "baselines", "results", "api"],
 }
 
 OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\./[^)#]+\.md)(?:#[^)]*)?\)")

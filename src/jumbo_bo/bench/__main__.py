@@ -1,4 +1,4 @@
-"""jumbo bench SUITE | ablation | theory | report | summary"""
+"""jumbo bench SUITE | ablation | compression | theory | report | summary"""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from jumbo_bo.bench import ablations, reports
 from jumbo_bo.bench.ablations import ABLATIONS
 from jumbo_bo.bench.bounds import bounds
+from jumbo_bo.bench.compression import compression
 from jumbo_bo.bench.run import Run, parse_method, run_suite, split_names
 from jumbo_bo.bench.suites import SUITES, USUAL
 
@@ -135,6 +136,16 @@ def theory(
 ) -> None:
     """Measure the regret bounds and the information gains of the paper's theorems; a few minutes."""
     typer.echo(bounds(out, runs, f"jumbo bench theory --runs {runs}", data))
+
+
+@app.command("compression", epilog="Example: `jumbo bench compression --data DATA`")
+def compress(
+    seeds: Seeds = 3,
+    data: Data = None,
+    out: Out = RESULTS,
+) -> None:
+    """Measure how many dimensions of the pretrained net's latent space carry its variance; a few minutes."""
+    typer.echo(compression(out, ("fcnet-tt", "fcnet-dt"), seeds, f"jumbo bench compression --seeds {seeds}", data))
 
 
 def _run(runs: list[Run], out: Path, data: Path | None, command: str, jobs: int) -> int:

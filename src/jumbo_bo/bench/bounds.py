@@ -17,11 +17,10 @@ import polars as pl
 from rich.console import Console
 from rich.progress import track
 
-from jumbo_bo.bench import bounds_drawn, bounds_fcnet, fcnet, panels
+from jumbo_bo.bench import bounds_drawn, bounds_fcnet, fcnet, markdown, panels
 from jumbo_bo.bench.bounds_drawn import CASES, Row
 from jumbo_bo.bench.panels import Bars, Line, Panel
 from jumbo_bo.bench.problem import Problem
-from jumbo_bo.bench.run import stamp
 
 RUNS_PER_SEED = 25  # functions drawn for each seed spent on FCNet
 RELATED = ("3 epochs", "other datasets")
@@ -52,7 +51,7 @@ def bounds(out: Path, runs: int = 50, command: str = "", data: Path | None = Non
     panels.page(
         "Theorem 1, measured", {TITLES[name]: figure for name, figure in figures.items()}, folder / "theory.html"
     )
-    text = report(made, gains, trials, skipped) + provenance(command)
+    text = report(made, gains, trials, skipped) + markdown.made_by(command) + "\n"
     (folder / "report.md").write_text(text)
     return text
 
@@ -168,13 +167,6 @@ def adversarial_figure(made: Sequence[Row], trials: Sequence[Row]) -> list[Panel
                 )
         shown.append(Panel("FCNet, mean over problems", "T", "R / T, standardised", tuple(lines), log="xy"))
     return shown
-
-
-def provenance(command: str) -> str:
-    made = stamp(command)
-    versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
-    changed = " with uncommitted changes" * made["dirty"]
-    return f"{made['date']}, commit {made['commit'][:12]}{changed}; {versions}.\n\n    {command}\n"
 
 
 def report(made: Sequence[Row], gains: Sequence[Row], trials: Sequence[Row], skipped: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from jumbo_bo.bench import stats
-from jumbo_bo.bench.run import Row
+from jumbo_bo.bench.run import Row, stamp
 from jumbo_bo.bench.stats import Curves, Interval, Ranks, Reached
 from jumbo_bo.space import Array
 
@@ -102,6 +102,13 @@ def provenance(heads: Sequence[Row]) -> str:
     text = f"{len(heads)} runs, {dates[0]} to {dates[-1]}, commit {', '.join(commits)}; {'; '.join(versions)}."
     text += "\n**These runs were made by different versions of the source.**" * (len(commits) > 1)
     return "\n".join([text, "", *(f"    {command}" for command in sorted({head["command"] for head in heads}))])
+
+
+def made_by(command: str) -> str:
+    """The stamp of figures that are made here and now."""
+    made = stamp(command)
+    versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
+    return f"{made['date']}, commit {_source(made)}; {versions}.\n\n    {command}"
 
 
 def _source(head: Row) -> str:
