@@ -7,13 +7,15 @@
     cells.py     transistor, capacitor and resistor as rectangles
     layout.py    placement, routing, lengths of the wires
     extract.py   layout -> parasitics by Magic, checked against the schematic
+    programs.py  runs a program with a time limit
     simulate.py  netlist -> waveforms by ngspice
     measure.py   waveforms -> specs
     score.py     specs -> one number
     evaluate.py  design -> specs and score, also many at once and with a cache
     problem.py   the benchmark problem
     search.py    how the best known layout was found
-    show.py      one design in pictures; `python -m jumbo_bo.bench.circuit`
+    show.py      one design in numbers; `python -m jumbo_bo.bench.circuit`
+    pictures.py  one design in pictures
 
 The task is frozen: a change of anything that changes a score needs a new TASK name, which is part of every cache key.
 """

@@ -45,7 +45,13 @@ class Wire:
 class Layout:
     drawing: Drawing
     wires: Mapping[tuple[str, str], Wire]  # (device, terminal) -> its wire
-    area: float  # um^2
+    places: Mapping[str, tuple[float, float]]  # device -> where its name can be written, um
+    width: float  # um
+    height: float  # um
+
+    @property
+    def area(self) -> float:  # um^2
+        return self.width * self.height
 
 
 def layout(sizes: Sizes) -> Layout:
@@ -77,7 +83,10 @@ def layout(sizes: Sizes) -> Layout:
     heights |= {"vss": VSS_RAIL, "vdd": vdd_rail + 1}
     pins += [*resistor, *capacitor, *pmos]
     wires = _route(drawing, pins, heights, right + 2)
-    return Layout(drawing, wires, (right + 2) * (vdd_rail + 6))
+    places = {name: _below(pins, name, -0.9) for name in NMOS_ROW}
+    places |= {name: _below(pins, name, vdd_rail - 0.8) for name in PMOS_ROW}
+    places |= {"Rz": _below(pins, "Rz", -0.9), "Cc": (capacitor[0].x, capacitor[0].y - 1.0)}
+    return Layout(drawing, wires, places, right + 2, vdd_rail + 6)
 
 
 def terminal_resistance(fet: Fet, terminal: str, wire: Wire) -> float:
@@ -86,6 +95,11 @@ def terminal_resistance(fet: Fet, terminal: str, wire: Wire) -> float:
         fingers = POLY * fet.width / fet.length / 3 / fet.fingers
         return fingers + LI * bar / 12 + MCON + VIA1 + wire.resistance
     return MET2 * bar / 12 + (VIA1 + MCON) / max(1, fet.fingers / 2) + wire.resistance
+
+
+def _below(pins: Sequence[Pin], device: str, y: float) -> tuple[float, float]:
+    places = [pin.x for pin in pins if pin.device == device]
+    return sum(places) / len(places), y
 
 
 def _row(

@@ -13,7 +13,7 @@ import numpy as np
 
 from jumbo_bo.axes import Array
 from jumbo_bo.bench.circuit.netlist import STEP, STEP_END, STEP_START, SUPPLY
-from jumbo_bo.bench.circuit.simulate import Simulation
+from jumbo_bo.bench.circuit.simulate import Complex, Simulation
 
 SETTLED = 0.01  # of the step
 STEP_ERROR = 0.05  # of the step
@@ -48,18 +48,19 @@ def measure(simulation: Simulation) -> Specs:
     )
 
 
-def decibels(response: Array) -> Array:
+def decibels(response: Complex) -> Array:
     result: Array = 20 * np.log10(np.abs(response) + 1e-30)
     return result
 
 
-def phase(response: Array) -> Array:
+def phase(response: Complex) -> Array:
     """Degrees, relative to the lowest frequency, without jumps."""
-    result: Array = np.degrees(np.unwrap(np.angle(response)))
-    return result - result[0]
+    angle = np.degrees(np.unwrap(np.angle(response)))
+    result: Array = angle - angle[0]
+    return result
 
 
-def crossing(frequency: Array, response: Array) -> tuple[float, float]:
+def crossing(frequency: Array, response: Complex) -> tuple[float, float]:
     """Where the gain first falls through 0 dB, interpolated on logarithmic axes, and the phase margin there."""
     gain, angle, log_f = decibels(response), phase(response), np.log10(frequency)
     falls = np.flatnonzero((gain[:-1] > 0) & (gain[1:] <= 0))

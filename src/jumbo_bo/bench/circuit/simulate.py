@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jumbo_bo.axes import Array
 from jumbo_bo.bench.circuit import netlist
@@ -16,6 +17,8 @@ TIMEOUT = 60.0  # s; it takes 0.1
 # Debian's ngspice starts OpenMP threads that wait for each other, and is ten times slower with them.
 SETTINGS = "set num_threads=1\n"
 
+Complex = NDArray[np.complex128]
+
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
@@ -23,7 +26,7 @@ class Simulation:
     offset: float  # V, of the output in unity gain at the common mode
     noise: float  # V/sqrt(Hz), input referred, at 100 MHz
     frequency: Array  # (n,) Hz
-    response: Array  # (n,) complex, open loop
+    response: Complex  # (n,) open loop
     time: Array  # (m,) s
     output: Array  # (m,) V, after a step at the input
 
@@ -65,7 +68,7 @@ def number(printed: str, name: str) -> float:
     return float(found[1])
 
 
-def read_raw(path: Path) -> tuple[Array, Array]:  # -> (n,), (n,)
+def read_raw(path: Path) -> tuple[Complex, Complex]:  # -> (n,), (n,)
     """The two columns of a binary ngspice file."""
     header, mark, data = path.read_bytes().partition(b"Binary:\n")
     fields = dict(re.findall(r"^([\w. ]+):\s*(.*)$", header.decode(errors="replace"), re.MULTILINE))
@@ -76,5 +79,5 @@ def read_raw(path: Path) -> tuple[Array, Array]:  # -> (n,), (n,)
     values = np.frombuffer(data, dtype=kind, count=min(2 * rows, len(data) // np.dtype(kind).itemsize))
     if rows == 0 or len(values) < 2 * rows:
         raise Failed(f"{path.name} is cut off: {len(values) // 2} of {rows} rows")
-    columns = values.reshape(rows, 2)
+    columns = values.reshape(rows, 2).astype(np.complex128)
     return columns[:, 0], columns[:, 1]
