@@ -60,13 +60,19 @@ def extract(sizes: Sizes, folder: Path) -> tuple[Layout, Extraction]:
     """Draws `amp.mag` in the folder, lets Magic extract it, and reads the result."""
     drawn = layout(sizes)
     (folder / "amp.mag").write_text(drawn.drawing.text())
+    return drawn, read(magic(folder), sizes)
+
+
+def magic(folder: Path) -> str:
+    """Magic's netlist of the `amp.mag` in the folder."""
+    result = folder / "amp.spice"
+    result.unlink(missing_ok=True)
     (folder / "extract.tcl").write_text(SCRIPT)
     command = ["magic", "-dnull", "-noconsole", "-T", str(TECH), "-rcfile", "/dev/null", "extract.tcl"]
     output = run(command, folder, TIMEOUT)
-    result = folder / "amp.spice"
     if not result.exists():
         raise Failed(f"Magic extracted nothing: {tail(output)}")
-    return drawn, read(result.read_text(), sizes)
+    return result.read_text()
 
 
 def read(text: str, sizes: Sizes) -> Extraction:

@@ -139,7 +139,8 @@ def write_page(drawn: Layout, simulations: Mapping[str, Simulation], title: str,
                 col=column,
             )
         fig.add_hline(curve.level, line={"width": 1, "dash": "dot"}, row=2, col=column)
-        fig.update_xaxes(title_text=curve.x_title, type="log" if curve.log_x else "linear", row=2, col=column)
+        kind = "log" if curve.log_x else "linear"
+        fig.update_xaxes(title_text=curve.x_title, type=kind, exponentformat="SI", row=2, col=column)
         fig.update_yaxes(title_text=curve.y_title, row=2, col=column)
     fig.update_xaxes(range=[-1, 10], row=2, col=3)
     page(fig, path, title, 950)

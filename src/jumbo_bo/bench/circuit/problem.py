@@ -31,12 +31,12 @@ TASKS = ("schematic score", "phase margin", "log UGB")
 FLOOR = 1e-3  # regrets below it count as this: a twentieth of the roughness that whole fingers cause
 
 
-def problem(seed: int, folder: Path, tasks: Sequence[str] = TASKS, jobs: int = 1) -> Problem:
+def problem(seed: int, folder: Path, tasks: Sequence[str] = TASKS, jobs: int = 1, count: int = OFFLINE) -> Problem:
     """`folder` keeps what was simulated: the old runs of each seed, and the layouts of all runs."""
     unknown = set(tasks) - set(TASKS)
     if unknown or not tasks:
         raise ValueError(f"no old task {sorted(unknown)}; choose from {list(TASKS)}")
-    history = old_runs(offline(seed, folder, jobs), tasks)
+    history = old_runs(offline(seed, folder, jobs, count), tasks)
     layouts = Cache(folder / f"{TASK}.layout.jsonl", "layout")
     best = float(best_known()["score"])
 
