@@ -23,8 +23,8 @@ class Goal:
     scale: float  # shown value = value * scale
     unit: str
 
-    def miss(self, specs: Specs) -> float:
-        """0 when the goal is met, else negative, at least -1."""
+    def miss(self, specs: object) -> float:
+        """0 when the goal is met, else negative, at least -1; `specs` has an attribute of the goal's name."""
         return min(0.0, self.sense * relative(max(getattr(specs, self.name), SMALLEST), self.target))
 
 
