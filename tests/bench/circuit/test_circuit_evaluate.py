@@ -181,14 +181,14 @@ def test_when_nothing_works_it_says_so(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_search_finds_the_best_and_repeats_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "RANDOM", 30)
-    monkeypatch.setattr(search, "RUNS", ((100, 10), (50, 10)))
-    monkeypatch.setattr(search, "POLISH", (100, 10))
+    monkeypatch.setattr(search, "RUNS", ((60, 10), (30, 10)))
+    monkeypatch.setattr(search, "POLISH", (30, 10))
     one, two = (search.search(lambda design: pretend(design, "layout"), 100) for _ in range(2))
     assert [row["score"] for row in one if row["score"] == row["score"]] == [
         row["score"] for row in two if row["score"] == row["score"]
     ]
     assert {row["part"] for row in one} == {"random", "cma-es 1", "cma-es 2", "polish"}
-    assert max(row["score"] for row in one if row["score"] == row["score"]) > -0.05
+    assert max(row["score"] for row in one if row["score"] == row["score"]) > -0.2
 
 
 def test_best_known_is_complete() -> None:

@@ -45,6 +45,7 @@ def test_sums() -> None:
         (r"M\d+ tail nb vss VSUB nch .*\n.*\n", "", "M5 has 4 fingers in the layout, 8 in the schematic"),
         ("out nb vss", "o1 nb vss", "finger that is not in the schematic: M[0-9]+ o1 nb vss"),
         ("mir inn tail VSUB nch", "mir inn tail VSUB pch", "not in the schematic"),
+        ("mir inn tail VSUB nch", "mir inn tail vddw nch", "not in the schematic"),
         (r"w=2\.5u l=0\.2u", "w=2.4u l=0.2u", r"finger of M1 is 2\.4 x 0\.2 um .* 2\.5 x 0\.2"),
         ("R0 nz o1", "R0 nz out", "resistor between nz and out"),
         (r"R0.*\n", "", "0 resistors"),

@@ -122,10 +122,10 @@ def netlist_with_parasitics(sizes: Sizes, drawn: Layout, found: Extraction) -> s
 
 
 def _add_finger(junctions: Mapping[str, Junctions], fets: Mapping[str, Fet], line: str) -> None:
-    _, first, gate, second, _, kind, *rest = line.split()
+    _, first, gate, second, bulk, kind, *rest = line.split()
     values = dict(item.split("=") for item in rest)
-    connected = (TRANSISTORS.get(kind), gate, {first, second})
-    owners = [name for name, fet in fets.items() if (fet.kind, fet.gate, {fet.drain, fet.source}) == connected]
+    found = (TRANSISTORS.get(kind), gate, {first, second}, SAME_NET.get(bulk))
+    owners = [name for name, fet in fets.items() if (fet.kind, fet.gate, {fet.drain, fet.source}, fet.bulk) == found]
     if len(owners) != 1:
         raise Failed(f"the layout has a finger that is not in the schematic: {' '.join(line.split()[:6])}")
     name = owners[0]

@@ -1,4 +1,4 @@
-"""The search for the best layout score: `python -m jumbo_bo.bench.circuit.search FOLDER`.
+"""The search for the best score: `python -m jumbo_bo.bench.circuit.search FOLDER [layout|schematic]`.
 
 Random designs, then runs of CMA-ES from the best of them that is far from where earlier runs ended, with growing
 populations, and last a short one around the best design of all. Every evaluation goes through the cache in the folder,
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -22,7 +22,7 @@ import polars as pl
 from jumbo_bo.axes import Array
 from jumbo_bo.bench.circuit import TASK
 from jumbo_bo.bench.circuit.design import SPACE, Design
-from jumbo_bo.bench.circuit.evaluate import Cache, Result
+from jumbo_bo.bench.circuit.evaluate import Cache, Mode, Result, evaluate
 
 RANDOM = 500
 RUNS = ((700, 16), (1000, 24), (1300, 40))  # (evaluations, population) of each run from a new place
@@ -35,21 +35,23 @@ Row = dict[str, Any]
 Score = Callable[[Array, str], float]  # (u, which part of the search asks) -> score
 
 
-def best_known() -> Row:
-    """The best layout known: `score`, `design`, `specs`, and how it was searched."""
-    found: Row = json.loads(files(__package__).joinpath(BEST).read_text())
+def best_known(mode: Mode = "layout") -> Row:
+    """The best layout known: `score`, `design`, `specs`, and how it was searched. Or the best schematic, which also has
+    the `layout_score` of the same design."""
+    name = BEST if mode == "layout" else f"{mode}_{BEST}"
+    found: Row = json.loads(files(__package__).joinpath(name).read_text())
     if found["task"] != TASK:
-        raise ValueError(f"{BEST} is about {found['task']}, expected {TASK}; search again")
+        raise ValueError(f"{name} is about {found['task']}, expected {TASK}; search again")
     return found
 
 
-def search(evaluate: Callable[[Design], Result], seed: int) -> list[Row]:
+def search(result_of: Callable[[Design], Result], seed: int) -> list[Row]:
     """Every evaluation, in order."""
     rows: list[Row] = []
 
     def score(u: Array, part: str) -> float:
         design = Design.of(SPACE.decode(np.clip(u, 0, 1)))
-        result = evaluate(design)
+        result = result_of(design)
         specs = asdict(result.specs) if result.specs else {}
         rows.append({"part": part, **design.params, **specs, "score": result.score})
         return WORST if math.isnan(result.score) else result.score
@@ -91,19 +93,23 @@ def climb(
     return best
 
 
-def main(folder: Path, seed: int = 100) -> None:
-    rows = search(Cache(folder / f"{TASK}.layout.jsonl", "layout"), seed)
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    table.write_parquet(folder / "search.parquet")
+def main(folder: Path, mode: Mode = "layout", seed: int = 100) -> None:
+    """Writes every evaluation as `search.parquet` and the best as `best.json`. For schematics the names begin with
+    `schematic_`, and the best one is also laid out: what a designer gets without simulating layouts."""
+    table = pl.DataFrame(search(Cache(folder / f"{TASK}.{mode}.jsonl", mode), seed), infer_schema_length=None)
+    prefix = "" if mode == "layout" else f"{mode}_"
+    table.write_parquet(folder / f"{prefix}search.parquet")
     top = table.filter(pl.col("score").is_finite()).sort("score", descending=True).row(0, named=True)
     design = {name: top[name] for name in SPACE.names}
     specs = {name: value for name, value in top.items() if name not in (*SPACE.names, "part", "score")}
     parts = ", ".join(f"{part} ({count})" for part, count in table.group_by("part", maintain_order=True).len().rows())
-    how = {"evaluations": len(table), "failed": table["score"].is_nan().sum(), "parts": parts, "seed": seed}
+    how = {"evaluations": len(table), "failed": int(table["score"].is_nan().sum()), "parts": parts, "seed": seed}
     found = {"task": TASK, "score": top["score"], "design": design, "specs": specs, "search": how}
-    (folder / BEST).write_text(json.dumps(found, indent=2) + "\n")
-    print(f"best layout score {top['score']:.4f} after {len(table)} evaluations; {folder / BEST}")
+    if mode == "schematic":
+        found["layout_score"] = evaluate(Design.of(design), "layout").score
+    (folder / f"{prefix}{BEST}").write_text(json.dumps(found, indent=2) + "\n")
+    print(f"best {mode} score {top['score']:.4f} after {len(table)} evaluations; {folder / f'{prefix}{BEST}'}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), cast(Mode, (*sys.argv[2:], "layout")[0]))
