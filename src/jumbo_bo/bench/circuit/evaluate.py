@@ -9,9 +9,9 @@ with the score NaN and the reason. A program that is not installed is an error.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import math
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -104,13 +104,12 @@ class Cache:
                 continue  # half a line that a killed process left
 
     def _append(self, row: dict[str, object]) -> None:
+        import fcntl  # not on Windows
+
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            end = file.seek(0, 2)
-            if end:
-                file.seek(end - 1)
-                broken = file.read(1) != b"\n"  # a process was killed while it wrote
-            else:
-                broken = False
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(0, end - 1))
+            broken = file.read(1) not in (b"", b"\n")  # a process was killed while it wrote
             file.write(b"\n" * broken + json.dumps(row).encode() + b"\n")

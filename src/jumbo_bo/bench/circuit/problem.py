@@ -24,6 +24,7 @@ from jumbo_bo.bench.circuit.search import best_known
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.errors import UserError
 from jumbo_bo.history import History, Task
+from jumbo_bo.nets import default_folder
 from jumbo_bo.space import Array, Params
 
 OFFLINE = 1000  # designs
@@ -31,8 +32,12 @@ TASKS = ("schematic score", "phase margin", "log UGB")
 FLOOR = 1e-3  # regrets below it count as this: a twentieth of the roughness that whole fingers cause
 
 
-def problem(seed: int, folder: Path, tasks: Sequence[str] = TASKS, jobs: int = 1, count: int = OFFLINE) -> Problem:
-    """`folder` keeps what was simulated: the old runs of each seed, and the layouts of all runs."""
+def problem(
+    seed: int, folder: Path | None = None, tasks: Sequence[str] = TASKS, jobs: int = 1, count: int = OFFLINE
+) -> Problem:
+    """`folder` keeps what was simulated: the old runs of each seed, and the layouts of all runs. Default: `circuit` in
+    the cache of jumbo-bo."""
+    folder = folder or default_folder() / "circuit"
     unknown = set(tasks) - set(TASKS)
     if unknown or not tasks:
         raise ValueError(f"no old task {sorted(unknown)}; choose from {list(TASKS)}")

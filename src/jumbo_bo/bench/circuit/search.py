@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib.resources import files
@@ -77,7 +78,9 @@ def climb(
     f: Callable[[Array], float], start: Array, spread: float, budget: int, population: int, seed: int
 ) -> tuple[float, Array]:
     """One run of CMA-ES in the unit cube: its best value and where that is."""
-    import cma
+    with warnings.catch_warnings():  # pycma warns at import when matplotlib is absent
+        warnings.simplefilter("ignore")
+        import cma
 
     options = {"bounds": [0, 1], "popsize": population, "seed": seed + 1, "verbose": -9, "tolfun": 1e-4}
     strategy = cma.CMAEvolutionStrategy(list(start), spread, options)
