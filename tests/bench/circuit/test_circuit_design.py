@@ -60,6 +60,8 @@ def test_the_reference_mapping_is_logarithmic() -> None:
 def test_an_impossible_value_is_named() -> None:
     with pytest.raises(ValueError, match="'ratio' is 9"):
         replace(MIDDLE, ratio=9.0)
+    with pytest.raises(ValueError, match="'ratio'"):
+        Design.of({name: value for name, value in MIDDLE.params.items() if name != "ratio"})
 
 
 def library_text() -> str:

@@ -62,6 +62,7 @@ class Design:
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Design:
+        SPACE.encode(params)  # names what is missing or unknown
         return cls(**{name: float(value) for name, value in params.items()})
 
     @property
