@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jumbo_bo.bench.circuit import netlist, simulate
 from jumbo_bo.bench.circuit.measure import FASTEST, NEVER, NO_CROSSING, Specs, crossing, decibels, measure, settling
 from jumbo_bo.bench.circuit.programs import Failed
 from jumbo_bo.bench.circuit.score import GOALS, score
@@ -118,6 +119,41 @@ def test_raw_files(tmp_path: Path) -> None:
     (tmp_path / "x.raw").write_text("no such vector")
     with pytest.raises(Failed, match="no binary file"):
         read_raw(tmp_path / "x.raw")
+
+
+PRINTED = "i(vdd) = -4.5e-04\nv(inn1) = 9.99e-01\nfrequency[8] = 1e+08\ninoise_spectrum[8] = 8e-09\n"
+
+
+@pytest.mark.parametrize(
+    ("end", "printed", "height", "message"),
+    [
+        (30e-9, PRINTED, 0.2, ""),
+        (12e-9, PRINTED, 0.2, r"stopped after 1\.2e-08 s"),  # the time step became too small
+        (30e-9, PRINTED.replace("1e+08", "9e+07"), 0.2, "not at 100 MHz"),
+        (30e-9, "singular matrix", 0.2, "singular matrix"),
+        (30e-9, PRINTED, np.nan, "not finite"),
+        (None, "no convergence", 0.2, "found no solution: no convergence"),
+    ],
+)
+def test_an_incomplete_simulation_is_a_failure(
+    end: float | None, printed: str, height: float, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ngspice(command: list[str], folder: Path, timeout: float) -> str:
+        raw(folder / netlist.AC_FILE, np.column_stack([F, two_poles(1000, 1e6, 1e9)]))
+        if end is not None:
+            raw(folder / netlist.STEP_FILE, np.column_stack([T, step(1e-9, height)])[end * (1 + 1e-9) >= T])
+        return printed
+
+    monkeypatch.setattr(simulate, "run", ngspice)
+    monkeypatch.setattr(netlist, "deck", lambda amp: amp)
+    if message:
+        with pytest.raises(Failed, match=message):
+            simulate.simulate("", tmp_path)
+        return
+    found = simulate.simulate("", tmp_path)
+    assert (found.supply_current, found.noise) == (4.5e-4, 8e-9)
+    assert found.offset == pytest.approx(-1e-3)
+    assert np.array_equal(found.output, step(1e-9))
 
 
 def test_printed_numbers() -> None:

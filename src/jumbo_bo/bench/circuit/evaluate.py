@@ -15,9 +15,10 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from jumbo_bo.bench.circuit import TASK, netlist
 from jumbo_bo.bench.circuit.design import Design, sizes
@@ -104,12 +105,19 @@ class Cache:
                 continue  # half a line that a killed process left
 
     def _append(self, row: dict[str, object]) -> None:
-        import fcntl  # not on Windows
-
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with alone(self.path) as file:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(0, end - 1))
             broken = file.read(1) not in (b"", b"\n")  # a process was killed while it wrote
             file.write(b"\n" * broken + json.dumps(row).encode() + b"\n")
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[BinaryIO]:
+    """The file, open for appending, while no other process has it so; the system frees it when a process dies."""
+    import fcntl  # not on Windows
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield file

@@ -19,7 +19,7 @@ import polars as pl
 
 from jumbo_bo.bench.circuit import TASK
 from jumbo_bo.bench.circuit.design import SPACE, Design
-from jumbo_bo.bench.circuit.evaluate import Cache, Result, evaluate_many
+from jumbo_bo.bench.circuit.evaluate import Cache, Result, alone, evaluate_many
 from jumbo_bo.bench.circuit.search import best_known
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.errors import UserError
@@ -70,19 +70,24 @@ def old_runs(table: pl.DataFrame, tasks: Sequence[str] = TASKS) -> History:
 def offline(seed: int, folder: Path, jobs: int = 1, count: int = OFFLINE) -> pl.DataFrame:
     """The schematic designs of a seed with their specs, simulated once and then read from the folder."""
     path = folder / f"{TASK}.schematic.n{count}.s{seed:04d}.parquet"
-    if not path.exists():
-        sample = SPACE.sample(np.random.default_rng([seed, 5]), count)
-        designs = [Design.of(SPACE.decode(u)) for u in sample]
-        table = tabulate(designs, list(evaluate_many(designs, "schematic", jobs)))
-        failed = count - int(table["score"].is_finite().sum())
-        if failed > count // 2:
-            example = next(filter(None, table["error"].to_list()))
-            raise UserError(f"{failed} of {count} schematic simulations failed, for example: {example}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")  # several runs may do the same work at the same time
-        table.write_parquet(temporary)
-        os.replace(temporary, path)
+    with alone(path.with_suffix(".lock")):  # runs of one seed that start together simulate once
+        if not path.exists():
+            table = _simulate(seed, jobs, count)
+            temporary = path.with_suffix(".tmp")
+            table.write_parquet(temporary)
+            os.replace(temporary, path)
     return pl.read_parquet(path)
+
+
+def _simulate(seed: int, jobs: int, count: int) -> pl.DataFrame:
+    sample = SPACE.sample(np.random.default_rng([seed, 5]), count)
+    designs = [Design.of(SPACE.decode(u)) for u in sample]
+    table = tabulate(designs, list(evaluate_many(designs, "schematic", jobs)))
+    failed = count - int(table["score"].is_finite().sum())
+    if failed > count // 2:
+        example = next(filter(None, table["error"].to_list()))
+        raise UserError(f"{failed} of {count} schematic simulations failed, for example: {example}")
+    return table
 
 
 def tabulate(designs: Sequence[Design], results: Sequence[Result]) -> pl.DataFrame:
