@@ -37,12 +37,13 @@ def run(command: Sequence[str], folder: Path, timeout: float) -> str:
     )
     try:
         output, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        raise Failed(f"{program} did not end within {timeout:g} s") from None
-    finally:
+    except BaseException as reason:  # also Ctrl-C: nothing lives on
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
+        if isinstance(reason, subprocess.TimeoutExpired):
+            raise Failed(f"{program} did not end within {timeout:g} s") from None
+        raise
     if process.returncode < 0:
         raise Failed(f"{program} was ended by {signal.Signals(-process.returncode).name}: {tail(output)}")
     return output
