@@ -68,7 +68,7 @@ def evaluate_many(designs: Sequence[Design], mode: Mode, jobs: int = 1) -> Itera
 
 class Cache:
     """Results by design, one JSON line each. Several processes may read and append at the same time. Failures are
-    not kept: a busy machine may have caused them."""
+    not written: a busy machine may have caused them."""
 
     def __init__(self, path: Path, mode: Mode) -> None:
         self.path, self.mode = path, mode
@@ -80,11 +80,9 @@ class Cache:
         if key not in self._known:
             self._catch_up()
         if key not in self._known:
-            result = evaluate(design, self.mode)
-            if result.specs is None:
-                return result
-            self._append({"key": key, "specs": asdict(result.specs), "score": result.score})
-            self._known[key] = result
+            result = self._known[key] = evaluate(design, self.mode)
+            if result.specs is not None:
+                self._append({"key": key, "specs": asdict(result.specs), "score": result.score})
         return self._known[key]
 
     def _catch_up(self) -> None:
