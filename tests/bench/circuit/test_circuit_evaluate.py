@@ -193,12 +193,17 @@ def test_the_search_finds_the_best_and_repeats_itself(tmp_path: Path, monkeypatc
     assert max(row["score"] for row in one if row["score"] == row["score"]) > -0.2
 
 
-def test_best_known_is_complete() -> None:
-    best = search.best_known()
+@pytest.mark.parametrize("mode", evaluate.MODES)
+def test_best_known_is_complete(mode: evaluate.Mode) -> None:
+    best = search.best_known(mode)
     assert best["task"] == TASK
     assert best["search"]["evaluations"] >= 3000
     Design.of(best["design"])
     assert best["score"] == pytest.approx(evaluate.score(Specs(**best["specs"])))
+
+
+def test_the_best_schematic_is_not_the_best_layout() -> None:
+    assert search.best_known("schematic")["layout_score"] < search.best_known()["score"]
 
 
 def test_tables_show_both_modes() -> None:

@@ -39,9 +39,12 @@ def test_reference_points() -> None:
     assert set(found.filter("step_rule")["point"]) == {115}
 
 
-def test_the_best_known_layout_is_as_good_as_recorded() -> None:
-    best = best_known()
-    assert evaluate(Design.of(best["design"]), "layout").score == pytest.approx(best["score"], rel=1e-6)
+def test_the_best_known_are_as_good_as_recorded() -> None:
+    layout, schematic = best_known(), best_known("schematic")
+    assert evaluate(Design.of(layout["design"]), "layout").score == pytest.approx(layout["score"], rel=1e-6)
+    sized = Design.of(schematic["design"])
+    assert evaluate(sized, "schematic").score == pytest.approx(schematic["score"], rel=1e-6)
+    assert evaluate(sized, "layout").score == pytest.approx(schematic["layout_score"], rel=1e-6)
 
 
 def test_many_at_once_are_the_same() -> None:
