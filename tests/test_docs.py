@@ -98,7 +98,8 @@ def bash(code: str, folder: Path, programs: Path) -> None:
     assert done.returncode == 0, f"{code}\n\n{done.stdout}\n{done.stderr}"
 
 
-@pytest.mark.parametrize("page", RUN, ids=short)
+# The tutorial runs in tests/integration/test_tutorial.py, in an environment of its own.
+@pytest.mark.parametrize("page", [page for page in RUN if page.name != "tutorial.md"], ids=short)
 def test_blocks_run(page: Path, folder_with_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUMBO_CACHE", str(folder_with_runs / "cache"))
     run_page(page, folder_with_runs, lambda code: bash(code, folder_with_runs, Path(sys.executable).parent))
