@@ -46,7 +46,7 @@ log = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 def note(what):
     os.write(log, (json.dumps([what, params]) + "\\n").encode())
 note("start")
-time.sleep(random.Random(json.dumps(params)).uniform(0.05, 0.3))
+time.sleep(random.Random(json.dumps(params)).uniform(0.1, 0.4))
 note("end")
 print(json.dumps({"value": params["x"] * params["n"]}))
 """
