@@ -368,11 +368,11 @@ def test_a_task_that_cannot_be_predicted_has_no_say():
     space = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
     bowl, noise = Task("bowl", u, -np.sum((u - 0.4) ** 2, axis=1)), Task("noise", u, rng.normal(size=200))
     few = Task("few", u[:8], rng.normal(size=8))
-    net = pretrain(History(space, (noise, bowl, few)), QUICK)
+    net = pretrain(History(space, (noise, bowl, few)), Pretraining(max_steps=4000))
     assert (net.tasks, net.unlearned, net.empty) == (("bowl", "few"), ("noise",), False)
     assert net.warps == (bowl.warp, few.warp)
     assert net.info["validation_r2"]["noise"] < 0.1 < net.info["validation_r2"]["bowl"]
-    assert r2_score(bowl.z, net.predictions(space.transform(u))[:, 0]) > 0.2
+    assert r2_score(bowl.z, net.predictions(space.transform(u))[:, 0]) > 0.5
     nothing = pretrain(History(space, (noise,)), QUICK)
     assert nothing.empty
     assert pretrain(History(space, (noise, bowl)), replace(QUICK, least_r2=None)).tasks == ("noise", "bowl")

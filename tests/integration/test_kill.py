@@ -46,7 +46,7 @@ log = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 def note(what):
     os.write(log, (json.dumps([what, params]) + "\\n").encode())
 note("start")
-time.sleep(random.Random(json.dumps(params)).uniform(0.1, 0.4))
+time.sleep(random.Random(json.dumps(params)).uniform(0.2, 0.6))
 note("end")
 print(json.dumps({"value": params["x"] * params["n"]}))
 """
@@ -143,7 +143,7 @@ def test_twenty_kills(tmp_path: Path) -> None:
         assert not (started - starts).keys() & done, "a finished configuration was evaluated again"
         done = has_result | {params for _, _, params in now.values()}
         before, starts = now, started
-    assert min(hit[False], hit[True]) > KILLS // 10, "too few kills have met a running command; the test shows nothing"
+    assert min(hit[False], hit[True]) > KILLS // 5, "too few kills have met a running command; the test shows nothing"
 
     process = start(tmp_path, limit)
     assert process.wait(100) == 0, (tmp_path / "output").read_text()

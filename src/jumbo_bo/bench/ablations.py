@@ -55,54 +55,43 @@ class Ablation:
         ]
 
 
-def _methods(**named: str) -> tuple[Variant, ...]:
-    return tuple(Variant(label.replace("_", " "), method) for label, method in named.items())
+def _temporal(question: str, *variants: Variant, axis: str = "") -> Ablation:
+    return Ablation(question, "fcnet-tt", TEMPORAL, variants, axis=axis)
 
 
 ABLATIONS = {
-    "threshold": Ablation(
+    "threshold": _temporal(
         "How much does the threshold l_alpha of the gate matter? (paper, Table 'l_alpha')",
-        "fcnet-tt",
-        TEMPORAL,
-        (
-            *(Variant(f"JUMBO {x}", f"jumbo:threshold={x}" if x != "0.1" else "jumbo") for x in THRESHOLDS),
-            Variant("Offline DKL", "offline-dkl"),
-        ),
+        *(Variant(f"JUMBO {x}", f"jumbo:threshold={x}" if x != "0.1" else "jumbo") for x in THRESHOLDS),
+        Variant("Offline DKL", "offline-dkl"),
     ),
-    "warm-block": Ablation(
+    "warm-block": _temporal(
         "Latent features, as the paper prints, or the net's outputs, as its code has it, for the warm-GP?",
-        "fcnet-tt",
-        TEMPORAL,
-        _methods(
-            JUMBO_features="jumbo",
-            JUMBO_outputs="jumbo:warm=g",
-            Offline_DKL_features="offline-dkl",
-            Offline_DKL_outputs="offline-dkl:warm=g",
-        ),
+        Variant("JUMBO features", "jumbo"),
+        Variant("JUMBO outputs", "jumbo:warm=g"),
+        Variant("Offline DKL features", "offline-dkl"),
+        Variant("Offline DKL outputs", "offline-dkl:warm=g"),
     ),
-    "gate": Ablation(
+    "gate": _temporal(
         "The gate as printed, or the best cold score inside it?",
-        "fcnet-tt",
-        TEMPORAL,
-        _methods(printed="jumbo", constrained="jumbo:gate=constrained"),
+        Variant("printed", "jumbo"),
+        Variant("constrained", "jumbo:gate=constrained"),
     ),
-    "lambda": Ablation(
+    "lambda": _temporal(
         "A dynamic lambda, or a constant 0.5? (paper, Figure 'Ablation on the dynamic choice')",
-        "fcnet-tt",
-        TEMPORAL,
-        _methods(dynamic="jumbo", constant="jumbo-constant"),
+        Variant("dynamic", "jumbo"),
+        Variant("constant", "jumbo-constant"),
     ),
-    "blr": Ablation(
+    "blr": _temporal(
         "A GP on the features, or Bayesian linear regression? (paper, Figure c)",
-        "fcnet-tt",
-        TEMPORAL,
-        _methods(GP="jumbo", BLR="jumbo-blr"),
+        Variant("GP", "jumbo"),
+        Variant("BLR", "jumbo-blr"),
     ),
-    "guard": Ablation(
-        "The joint GP with and without the test that may set the old runs aside, and its parts.",
-        "fcnet-tt",
-        TEMPORAL,
-        _methods(with_the_test="jumbo-joint", without="jumbo-joint:guard=inf"),
+    "guard": _temporal(
+        "The joint GP, without the test that may set the old runs aside, and without the contrast.",
+        Variant("joint GP", "jumbo-joint"),
+        Variant("without the test", "jumbo-joint:guard=inf"),
+        Variant("without the contrast", "jumbo-joint:contrast=false"),
     ),
     "tasks": Ablation(
         "One, two or three old tasks?",
@@ -126,13 +115,9 @@ ABLATIONS = {
         ),
         axis="old rows",
     ),
-    "features": Ablation(
+    "features": _temporal(
         "How many latent features n_z?",
-        "fcnet-tt",
-        TEMPORAL,
-        tuple(
-            Variant(f"JUMBO {n_z}", "jumbo" if n_z == 4 else f"jumbo:preset=hpo:n_z={n_z}") for n_z in (2, 4, 8, 16, 32)
-        ),
+        *(Variant(f"JUMBO {n_z}", "jumbo" if n_z == 4 else f"jumbo:preset=hpo:n_z={n_z}") for n_z in (2, 4, 8, 16, 32)),
         axis="latent features",
     ),
 }
