@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from jumbo_bo.bench import compression
+from jumbo_bo.bench.suites import Suite
 from jumbo_bo.bench.synthetic import problem
 
 
@@ -19,15 +20,14 @@ def test_share_of_known_variances() -> None:
 
 
 def test_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "PRESET", "default:n_z=8")
-    suite = type("S", (), {"problems": ("branin",), "without_data": lambda self, data: ()})
-    suite.__call__ = lambda self, name, data, seed: problem(name, seed)  # type: ignore[attr-defined]
-    monkeypatch.setitem(compression.SUITES, "tiny", suite())
-    text = compression.compression(tmp_path, ["tiny"], 1, "jumbo bench compression")
-    assert "| tiny | branin |" in text
-    assert "    jumbo bench compression" in text
-    frame = pl.read_parquet(tmp_path / "compression" / "shares.parquet")
+    monkeypatch.setattr(compression, "N_Z", 8)
+    suite = Suite("", ("branin",), lambda name, _, seed: problem(name, seed), net="default")
+    monkeypatch.setitem(compression.SUITES, "tiny", suite)
+    text = compression.compression(tmp_path, "tiny", 1, "jumbo bench compression tiny")
+    assert "| branin |" in text
+    assert "    jumbo bench compression tiny" in text
+    frame = pl.read_parquet(tmp_path / "tiny" / "compression.parquet")
     last = frame.group_by("kind").agg(pl.col("share").last(), pl.len())
     assert sorted(last["len"]) == [2, 32, 32]  # two parameters; four nets of eight features side by side
     assert last["share"].to_list() == pytest.approx([1.0] * 3)
-    assert (tmp_path / "compression" / "compression.png").exists()
+    assert (tmp_path / "tiny" / "compression.png").exists()

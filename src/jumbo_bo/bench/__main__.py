@@ -39,7 +39,7 @@ def _suite_command(suite: str) -> Callable[..., None]:
         methods: Methods = USUAL,
         seeds: Seeds = 20,
         first_seed: Annotated[int, typer.Option(help="The first of them.", min=0)] = 0,
-        trials: Trials = 50,
+        trials: Trials = SUITES[suite].trials,
         problems: Problems = "",
         jobs: Jobs = 2,
         data: Data = None,
@@ -112,7 +112,7 @@ def summary(
 def ablation(
     name: Annotated[str, typer.Argument(help=f"One of: {', '.join(ABLATIONS)}")],
     seeds: Seeds = 10,
-    trials: Trials = 50,
+    trials: Annotated[int | None, typer.Option(help="Trials per run; default: the suite's.", min=1)] = None,
     jobs: Jobs = 2,
     data: Data = None,
     out: Out = RESULTS,
@@ -122,9 +122,10 @@ def ablation(
         raise typer.BadParameter(f"no ablation {name!r}; choose one of {', '.join(ABLATIONS)}")
     chosen = ABLATIONS[name]
     _problems(chosen.suite, ",".join(chosen.problems), data)
-    command = f"jumbo bench ablation {name} --seeds {seeds} --trials {trials}"
-    failed = _run(chosen.runs(range(seeds), trials), out, data, command, jobs)
-    typer.echo(ablations.report(out, name, trials))
+    runs = chosen.runs(range(seeds), trials)
+    command = f"jumbo bench ablation {name} --seeds {seeds} --trials {runs[0].trials}"
+    failed = _run(runs, out, data, command, jobs)
+    typer.echo(ablations.report(out, name, runs[0].trials))
     raise typer.Exit(failed)
 
 
@@ -138,18 +139,21 @@ def theory(
     typer.echo(bounds(out, runs, f"jumbo bench theory --runs {runs}", data))
 
 
-@app.command("compression", epilog="Example: `jumbo bench compression --data DATA`")
+@app.command("compression", epilog="Example: `jumbo bench compression fcnet-tt --data DATA`")
 def compress(
+    suite: SuiteName,
     seeds: Seeds = 3,
     data: Data = None,
     out: Out = RESULTS,
 ) -> None:
     """Measure how many dimensions of the pretrained net's latent space carry its variance; a few minutes."""
-    typer.echo(compression(out, ("fcnet-tt", "fcnet-dt"), seeds, f"jumbo bench compression --seeds {seeds}", data))
+    _check_suite(suite, [])
+    typer.echo(compression(out, suite, seeds, f"jumbo bench compression {suite} --seeds {seeds}", data))
 
 
 def _run(runs: list[Run], out: Path, data: Path | None, command: str, jobs: int) -> int:
     """The exit code: 1 when some runs failed."""
+    SUITES[runs[0].suite].prepare({run.seed for run in runs}, jobs)
     failures = run_suite(runs, out, data, command, jobs)
     if failures:
         where = out / runs[0].suite / "failed"

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from jumbo_bo.bench import figures, interactive, markdown, reports, stats
+from jumbo_bo.bench import circuit, figures, interactive, markdown, reports, stats
 from jumbo_bo.bench.run import Run
 from jumbo_bo.bench.stats import Curves
+from jumbo_bo.bench.suites import SUITES
 from jumbo_bo.space import Array
 
 TEMPORAL = ("protein", "parkinsons", "naval")
@@ -46,9 +47,9 @@ class Ablation:
     def every(self) -> tuple[Variant, ...]:
         return tuple(dict.fromkeys((self.reference, *self.variants)))
 
-    def runs(self, seeds: Sequence[int], trials: int) -> list[Run]:
+    def runs(self, seeds: Sequence[int], trials: int | None = None) -> list[Run]:
         return [
-            Run(self.suite, v.problem(name), v.method, seed, trials)
+            Run(self.suite, v.problem(name), v.method, seed, trials or SUITES[self.suite].trials)
             for seed in seeds
             for name in self.problems
             for v in self.every
@@ -59,11 +60,30 @@ def _temporal(question: str, *variants: Variant, axis: str = "") -> Ablation:
     return Ablation(question, "fcnet-tt", TEMPORAL, variants, axis=axis)
 
 
+def _circuit(question: str, *variants: Variant) -> Ablation:
+    return Ablation(question, "circuit", (circuit.TASK,), variants)
+
+
+_THRESHOLDS = (
+    *(Variant(f"JUMBO {x}", f"jumbo:threshold={x}" if x != "0.1" else "jumbo") for x in THRESHOLDS),
+    Variant("Offline DKL", "offline-dkl"),
+)
+
 ABLATIONS = {
     "threshold": _temporal(
-        "How much does the threshold l_alpha of the gate matter? (paper, Table 'l_alpha')",
-        *(Variant(f"JUMBO {x}", f"jumbo:threshold={x}" if x != "0.1" else "jumbo") for x in THRESHOLDS),
-        Variant("Offline DKL", "offline-dkl"),
+        "How much does the threshold l_alpha of the gate matter? (paper, Table 'l_alpha')", *_THRESHOLDS
+    ),
+    "circuit-threshold": _circuit(
+        "How much does the threshold l_alpha matter for the circuit? (paper, Table 'l_alpha', row 'Circuit')",
+        *_THRESHOLDS,
+    ),
+    "circuit-tasks": _circuit(
+        "Only the schematic score, or also phase margin and bandwidth? (paper, Figure 'Circuit', b)",
+        *(
+            Variant(f"{label}, {words}", method, options)
+            for label, method in (("joint GP", "jumbo-joint"), ("JUMBO", "jumbo"))
+            for words, options in (("one signal", "tasks=1"), ("three signals", ""))
+        ),
     ),
     "warm-block": _temporal(
         "Latent features, as the paper prints, or the net's outputs, as its code has it, for the warm-GP?",

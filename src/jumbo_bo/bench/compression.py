@@ -24,7 +24,7 @@ from jumbo_bo.training import resolve
 
 SAMPLE = 4096
 MARKS = (1, 2, 4, 8)
-PRESET = "hpo:n_z=32"
+N_Z = 32  # latent dimensions
 
 
 def share(features: Array) -> Array:  # (m, p) -> (p,) cumulative, rising to 1
@@ -49,28 +49,27 @@ def shares(problem: Problem, preset: str, seed: int) -> dict[str, Array]:
     return {kind: share(values()) for kind, values in kinds.items()}
 
 
-def compression(out: Path, suites: Sequence[str], seeds: int, command: str, data: Path | None = None) -> str:
-    """Writes `<out>/compression/`: report.md, shares.parquet and the figure; returns the Markdown."""
+def compression(out: Path, suite: str, seeds: int, command: str, data: Path | None = None) -> str:
+    """Writes `<out>/<suite>/compression.md`, `.parquet`, `.png` and `.html`; returns the Markdown."""
+    chosen = SUITES[suite]
     rows: list[Row] = []
     curves: dict[str, list[Array]] = {}
-    for suite in suites:
-        missing = SUITES[suite].without_data(data)
-        for name in (name for name in SUITES[suite].problems if name not in missing):
-            for seed in range(seeds):
-                found = shares(SUITES[suite](name, data, seed), PRESET, seed)
-                for kind, values in found.items():
-                    label = {"suite": suite, "problem": name, "seed": seed, "kind": kind}
-                    rows += [{**label, "components": i + 1, "share": float(v)} for i, v in enumerate(values)]
-                    curves.setdefault(f"{suite}, {kind}", []).append(values)
-    folder = out / "compression"
-    folder.mkdir(parents=True, exist_ok=True)
+    missing = chosen.without_data(data)
+    for name in (name for name in chosen.problems if name not in missing):
+        for seed in range(seeds):
+            for kind, values in shares(chosen(name, data, seed), f"{chosen.net}:n_z={N_Z}", seed).items():
+                label = {"problem": name, "seed": seed, "kind": kind}
+                rows += [{**label, "components": i + 1, "share": float(v)} for i, v in enumerate(values)]
+                curves.setdefault(kind, []).append(values)
+    path = out / suite / "compression"
+    path.parent.mkdir(parents=True, exist_ok=True)
     frame = pl.DataFrame(rows)
-    frame.write_parquet(folder / "shares.parquet")
+    frame.write_parquet(path.with_suffix(".parquet"))
     interactive.share_plotly(out)
-    _draw(curves, folder / "compression")
+    _draw(curves, path)
     figure = "![Explained variance](compression.png)"
-    text = markdown.document("# Space compression", _table(frame), figure, markdown.made_by(command))
-    (folder / "report.md").write_text(text, encoding="utf-8")
+    text = markdown.document(f"# {suite}: space compression", _table(frame), figure, markdown.made_by(command))
+    path.with_suffix(".md").write_text(text, encoding="utf-8")
     return text
 
 
@@ -86,16 +85,16 @@ def _draw(curves: Mapping[str, Sequence[Array]], path: Path) -> None:
 
 
 def _table(frame: pl.DataFrame) -> str:
-    note = f"Share of the variance of the latent space (preset {PRESET}) in the first components, mean over seeds; "
+    note = f"Share of the variance of the latent space ({N_Z} dimensions) in the first components, mean over seeds; "
     note += "the input and the untrained net for comparison."
     kinds = ("trained", "untrained", "input")
     rows = []
-    for (suite, problem), some in frame.group_by("suite", "problem", maintain_order=True):
+    for (problem,), some in frame.group_by("problem", maintain_order=True):
         cells = []
         for kind in kinds:
             own = some.filter(pl.col("kind") == kind)
             means = [own.filter(pl.col("components") == k)["share"].to_numpy() for k in MARKS]
             cells.append(" / ".join(f"{mean.mean():.2f}" if len(mean) else "1.00" for mean in means))
-        rows.append([str(suite), str(problem), *cells])
+        rows.append([str(problem), *cells])
     marks = " / ".join(map(str, MARKS))
-    return f"{note}\n\n{markdown.table(['suite', 'problem', *(f'{kind}, first {marks}' for kind in kinds)], rows)}"
+    return f"{note}\n\n{markdown.table(['problem', *(f'{kind}, first {marks}' for kind in kinds)], rows)}"

@@ -5,6 +5,7 @@ A method has the same colour and dash in every figure; relatives share a colour.
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -46,6 +47,8 @@ COLUMNS = 4  # panels beside each other
 
 Bars = Mapping[str, tuple[float, float]]  # label -> mean, error
 Lines = Mapping[str, tuple[Array, Array]]  # label -> mean (n,), error (n,)
+Landmarks = Mapping[str, Mapping[str, float]]  # problem -> label -> regret, a horizontal line
+NONE: Landmarks = {}
 
 
 def styles(labels: Sequence[str]) -> dict[str, Style]:
@@ -58,7 +61,9 @@ def styles(labels: Sequence[str]) -> dict[str, Style]:
     }
 
 
-def regret_png(curves: Curves, methods: Sequence[str], floors: Mapping[str, float], path: Path) -> None:
+def regret_png(
+    curves: Curves, methods: Sequence[str], floors: Mapping[str, float], path: Path, landmarks: Landmarks = NONE
+) -> None:
     """Mean regret over trials with a band of one standard error, one panel per problem, log scale. The dotted line is
     the floor; a mean of zero, which a log axis has no place for, is drawn at a tenth of it."""
     columns, rows = _grid(len(floors))
@@ -72,6 +77,9 @@ def regret_png(curves: Curves, methods: Sequence[str], floors: Mapping[str, floa
         for method, (mean, error) in _means(curves, problem, methods).items():
             _line(ax, np.arange(1.0, len(mean) + 1), (mean, error), floors[problem] / 10, method, look[method])
         ax.axhline(floors[problem], color="0.6", linewidth=0.8, linestyle=":")
+        for name, regret in landmarks.get(problem, {}).items():
+            ax.axhline(regret, color="0.2", linewidth=1, linestyle="-.")
+            ax.text(1, regret, name, transform=ax.get_yaxis_transform(), ha="right", va="bottom", fontsize="small")
         ax.set(yscale="log", xlabel="trial", ylabel="" if i % columns else "simple regret")
         ax.set_title(problem, fontsize="medium" if len(problem) <= 24 else "small")
         ax.grid(True, which="major", alpha=0.3)
@@ -79,7 +87,9 @@ def regret_png(curves: Curves, methods: Sequence[str], floors: Mapping[str, floa
     _save(fig, path)
 
 
-def regret_html(curves: Curves, methods: Sequence[str], floors: Mapping[str, float], path: Path) -> None:
+def regret_html(
+    curves: Curves, methods: Sequence[str], floors: Mapping[str, float], path: Path, landmarks: Landmarks = NONE
+) -> None:
     """The same; a click on a method in the legend hides it in all panels."""
     from plotly.subplots import make_subplots  # type: ignore[import-untyped]
 
@@ -97,6 +107,9 @@ def regret_html(curves: Curves, methods: Sequence[str], floors: Mapping[str, flo
                 fig.add_trace(trace, **cell)
             listed.add(method)
         fig.add_hline(floor, line={"color": "#999", "width": 1, "dash": "dot"}, **cell)
+        for name, regret in landmarks.get(problem, {}).items():
+            line = {"color": "#333", "width": 1, "dash": "dashdot"}
+            fig.add_hline(regret, line=line, annotation_text=html.escape(name), **cell)
     fig.update_annotations(font_size=13)
     fig.update_yaxes(type="log", exponentformat="power", dtick=1)
     fig.update_xaxes(title_text="trial", title_standoff=4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ class Record:
     curves: Curves
     floors: Mapping[str, float]
     units: Mapping[str, float]
+    landmarks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # regrets known without a trial
 
 
 def document(*parts: str) -> str:
@@ -37,7 +38,10 @@ def regret_tables(record: Record, methods: Sequence[str]) -> list[str]:
     problems = list(record.units)
     parts = [f"Simple regret at trials {' / '.join(map(str, marks))}, mean ± standard error (number of seeds)."]
     for block in (problems[i : i + ABREAST] for i in range(0, len(problems), ABREAST)):
-        rows = ([m, *(_regret(record.curves.get((p, m)), marks, record.units[p]) for p in block)] for m in methods)
+        rows = [[m, *(_regret(record.curves.get((p, m)), marks, record.units[p]) for p in block)] for m in methods]
+        for name in dict.fromkeys(name for p in block for name in record.landmarks.get(p, ())):
+            known = [record.landmarks.get(p, {}).get(name, math.nan) / record.units[p] for p in block]
+            rows.append([name, *("n/a" if math.isnan(value) else f"{value:.3g}" for value in known)])
         parts.append(table(["method", *(p + _unit(record.units[p]) for p in block)], rows))
     return parts
 

@@ -3,8 +3,8 @@ from the optimum. Only the runner sees `regret`; an optimizer never does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ class Problem:
     direction: Literal["minimize", "maximize"] = "minimize"
     unit: float = 1.0  # tables show regret in multiples of this
     floor: float = 1e-12  # regrets below it count as this in logarithms
+    landmarks: Mapping[str, float] = field(default_factory=dict)  # regrets of what is known without a trial
 
     def __post_init__(self) -> None:
         if self.direction not in ("minimize", "maximize"):

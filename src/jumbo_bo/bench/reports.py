@@ -41,9 +41,8 @@ def report(
     interactive.share_plotly(out)
     ranks = stats.ranks(record.curves, order)
     shown = list(drawn) or most_drawn([m for m in order if m in ranks.table] or order)
-    picture = record.curves, shown, record.floors
-    figures.regret_png(*picture, folder / "regret.png")
-    figures.regret_html(*picture, folder / "regret.html")
+    for draw, name in ((figures.regret_png, "regret.png"), (figures.regret_html, "regret.html")):
+        draw(record.curves, shown, record.floors, folder / name, record.landmarks)
     text = markdown.document(
         f"# {suite}",
         *markdown.regret_tables(record, order),
@@ -112,7 +111,8 @@ def load(out: Path, suite: str, trials: int | None, methods: Sequence[str], prob
     floors, units = ({p: float(first[p][key]) for p in names if p in first} for key in ("floor", "unit"))
     found = stats.curves_of(frame)
     curves = {key: found[key] for key in sorted(found, key=lambda key: names.index(key[0]))}
-    return Record(frame, heads, curves, floors, units)
+    landmarks = {p: first[p].get("landmarks", {}) for p in floors}
+    return Record(frame, heads, curves, floors, units, landmarks)
 
 
 def publish(frame: pl.DataFrame, path: Path) -> None:

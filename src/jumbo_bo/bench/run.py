@@ -39,6 +39,7 @@ from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
 
 Row = dict[str, Any]
+PAPER = "hpo"  # the preset of the paper's nets for hyperparameters
 
 # CPU seconds are only comparable with one thread per process. NPROC sizes XLA's pools.
 ONE_THREAD = {
@@ -69,8 +70,9 @@ class Run:
         return path.exists() and path.read_text().count("\n") == self.trials + 1
 
 
-def parse_method(text: str) -> Any:
-    """The recipe 'jumbo', or with fields replaced: 'jumbo:warm=g,beta0=1'."""
+def parse_method(text: str, net: str = PAPER) -> Any:
+    """The recipe 'jumbo', or with fields replaced: 'jumbo:warm=g,beta0=1'. `net` takes the place of the paper's net for
+    hyperparameters, where the paper has another one."""
     name, _, options = text.partition(":")
     if name not in METHODS:
         raise ValueError(f"no method {name!r}; choose one of {sorted(METHODS)}")
@@ -82,6 +84,8 @@ def parse_method(text: str) -> Any:
         if not equals or key not in fields:
             raise ValueError(f"{text!r}: {option!r} is no option of {name}; write key=value with key one of {fields}")
         changes[key] = _like(value, getattr(recipe, key))
+    if net != PAPER and recipe.preset == PAPER:
+        changes.setdefault("preset", net)
     return dataclasses.replace(recipe, **changes) if changes else recipe
 
 
@@ -91,10 +95,10 @@ def split_names(text: str) -> list[str]:
     return re.split(r",(?![^,:@]*=)", text) if text else []
 
 
-def run_one(problem: Problem, method: str, seed: int, trials: int) -> tuple[list[Row], float]:
+def run_one(problem: Problem, method: str, seed: int, trials: int, net: str = PAPER) -> tuple[list[Row], float]:
     """One row per trial, and the CPU seconds spent on the old runs before the first trial."""
     noise = np.random.default_rng([seed, 1])
-    recipe = parse_method(method)
+    recipe = parse_method(method, net)
     start = time.process_time()
     optimizer = Optimizer(problem.space, problem.history, problem.direction, trials, recipe, seed)
     _ = optimizer.net, optimizer.past  # learned here, so that the first ask does not pay for it
@@ -119,14 +123,16 @@ def run_one(problem: Problem, method: str, seed: int, trials: int) -> tuple[list
 
 def execute(run: Run, out: Path, data: Path | None, command: str) -> None:
     """Does one run in this process and writes its file."""
-    problem = SUITES[run.suite](run.problem, data, run.seed)
-    rows, pretraining = run_one(problem, run.method, run.seed, run.trials)
+    suite = SUITES[run.suite]
+    problem = suite(run.problem, data, run.seed)
+    rows, pretraining = run_one(problem, run.method, run.seed, run.trials, suite.net)
     head = {
         **dataclasses.asdict(run),
         **stamp(command),
         "history": problem.history.fingerprint,
         "unit": problem.unit,
         "floor": problem.floor,
+        "landmarks": dict(problem.landmarks),
         "cpu_pretraining": pretraining,
     }
     label = {"suite": run.suite, "problem": run.problem, "method": run.method, "seed": run.seed}

@@ -26,7 +26,7 @@ from scipy.stats import rankdata
 
 from jumbo_bo.space import Array
 
-MARKS = (10, 25, 50)
+MARKS = (10, 25, 50, 100)
 SAME = 1 + 1e-12  # means of the same number over different seeds differ in the last digits
 
 Curves = Mapping[tuple[str, str], Mapping[int, Array]]  # (problem, method) -> seed -> (T,) regret

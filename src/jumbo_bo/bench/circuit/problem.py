@@ -3,23 +3,27 @@
 Old tasks (1000 designs drawn by the seed, the same for all three; larger is better):
     schematic score, phase margin, log10 of the unity-gain bandwidth
 Objective: the score of the layout, maximised. It has no noise.
-Regret: against the best layout known, `best.json`.
+Regret: against the best layout known, `best.json`. Landmark: the best schematic known, laid out, which is what a
+    designer has who simulates no layouts.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from rich.console import Console
+from rich.progress import track
 
 from jumbo_bo.bench.circuit import TASK
 from jumbo_bo.bench.circuit.design import SPACE, Design
 from jumbo_bo.bench.circuit.evaluate import Cache, Result, alone, evaluate_many
+from jumbo_bo.bench.circuit.programs import require
 from jumbo_bo.bench.circuit.search import best_known
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.errors import UserError
@@ -29,6 +33,7 @@ from jumbo_bo.space import Array, Params
 
 OFFLINE = 1000  # designs
 TASKS = ("schematic score", "phase margin", "log UGB")
+SCHEMATIC = "the best schematic, laid out"
 FLOOR = 1e-3  # regrets below it count as this: a twentieth of the roughness that whole fingers cause
 
 
@@ -52,7 +57,15 @@ def problem(
         value = layouts(Design.of(params)).score
         return math.inf if math.isnan(value) else max(best - value, 0.0)
 
-    return Problem(TASK, SPACE, history, objective, regret, "maximize", floor=FLOOR)
+    landmarks = {SCHEMATIC: best - float(best_known("schematic")["layout_score"])}
+    return Problem(TASK, SPACE, history, objective, regret, "maximize", floor=FLOOR, landmarks=landmarks)
+
+
+def prepare(seeds: Iterable[int], jobs: int, folder: Path | None = None) -> None:
+    """Simulates the old runs of these seeds, `jobs` designs at a time, and sees that what layouts need is there."""
+    require("magic")
+    for seed in sorted(set(seeds)):
+        offline(seed, folder or default_folder() / "circuit", jobs)
 
 
 def old_runs(table: pl.DataFrame, tasks: Sequence[str] = TASKS) -> History:
@@ -82,7 +95,9 @@ def offline(seed: int, folder: Path, jobs: int = 1, count: int = OFFLINE) -> pl.
 def _simulate(seed: int, jobs: int, count: int) -> pl.DataFrame:
     sample = SPACE.sample(np.random.default_rng([seed, 5]), count)
     designs = [Design.of(SPACE.decode(u)) for u in sample]
-    table = tabulate(designs, list(evaluate_many(designs, "schematic", jobs)))
+    results = evaluate_many(designs, "schematic", jobs)
+    text, console = f"schematics of seed {seed}", Console(stderr=True)
+    table = tabulate(designs, list(track(results, text, total=count, console=console)))
     failed = count - int(table["score"].is_finite().sum())
     if failed > count // 2:
         example = next(filter(None, table["error"].to_list()))

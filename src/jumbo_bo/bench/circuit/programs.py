@@ -20,10 +20,9 @@ class Failed(Exception):
 
 
 def run(command: Sequence[str], folder: Path, timeout: float) -> str:
-    """What the program printed. Its Debian package has its name."""
+    """What the program printed."""
     program = command[0]
-    if shutil.which(program) is None:
-        raise UserError(f"the program {program} is missing; run: apt-get install --no-install-recommends {program}")
+    require(program)
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -47,6 +46,12 @@ def run(command: Sequence[str], folder: Path, timeout: float) -> str:
     if process.returncode < 0:
         raise Failed(f"{program} was ended by {signal.Signals(-process.returncode).name}: {tail(output)}")
     return output
+
+
+def require(program: str) -> None:
+    """Its Debian package has its name."""
+    if shutil.which(program) is None:
+        raise UserError(f"the program {program} is missing; run: apt-get install --no-install-recommends {program}")
 
 
 def tail(output: str, characters: int = 400) -> str:
