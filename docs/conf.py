@@ -33,7 +33,7 @@ html_title = f"jumbo-bo {version}"
 MENU = {
     "Start": ["tutorial", "old-runs", "run", "lab", "explain", "report"],
     "With what you use": ["optuna", "ray", "botorch", "migrate"],
-    "Applications": ["circuits", "circuit"],
+    "Applications": ["circuit"],
     "Behind it": ["how-it-works", "theory", "baselines", "results", "api"],
 }
 

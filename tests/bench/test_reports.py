@@ -58,7 +58,7 @@ def published(out: Path) -> set[tuple[str, str, int, int, float]]:
 def test_report_from_files(tmp_path: Path, put: Put) -> None:
     for method, scale in (("good", 1.0), ("bad", 10.0)):
         for seed in (0, 1):
-            more = {"unit": 1e-3, "cpu_pretraining": 3.0 + seed, "commit": method * 10}
+            more = {"unit": 1e-3, "cpu_pretraining": 3.0 + seed, "commit": method * 10, "landmarks": {"by hand": 5e-3}}
             put(method, seed, scale * (1 + seed) * 1e-3, **more)
     half = Run("demo", "p", "good", 2, 10).path(tmp_path)
     half.write_text(json.dumps({**HEAD, "trials": 10}) + "\n")  # no trials in it: not a finished run
@@ -66,6 +66,8 @@ def test_report_from_files(tmp_path: Path, put: Put) -> None:
     assert "| method | p, 1e-3 |" in text
     assert "| good | 1.50 ± 0.50 (2) |" in text
     assert "| bad | 15.00 ± 5.00 (2) |" in text
+    assert "| by hand | 5 |" in text
+    assert "by hand" in (tmp_path / "demo" / "regret.html").read_text()
     assert text.index("| good") < text.index("| bad")
     assert "among 2 methods on the 2 pairs" in text
     assert "| good | 1.00 [1.00, 1.00] | 1.00 [1.00, 1.00] |" in text

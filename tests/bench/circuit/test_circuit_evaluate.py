@@ -11,14 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from rich.console import Console
 
-from jumbo_bo.bench.circuit import TASK, evaluate, problem, programs, search, show
+from jumbo_bo.bench.circuit import TASK, evaluate, problem, programs, search, show, signals
 from jumbo_bo.bench.circuit.design import SPACE, Design
 from jumbo_bo.bench.circuit.evaluate import Cache, Result
 from jumbo_bo.bench.circuit.measure import Specs
 from jumbo_bo.bench.circuit.programs import Failed
+from jumbo_bo.bench.suites import SUITES
 from jumbo_bo.errors import UserError
 
 DESIGN = Design.of(SPACE.decode(np.full(8, 0.5)))
@@ -139,7 +141,7 @@ def test_several_may_append_at_the_same_time(tmp_path: Path) -> None:
 
 @pytest.fixture
 def best(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(problem, "best_known", lambda: {"score": -0.1})
+    monkeypatch.setattr(problem, "best_known", lambda mode="layout": {"score": -0.1, "layout_score": -0.4})
 
 
 @pytest.mark.usefixtures("best")
@@ -163,6 +165,40 @@ def test_the_problem(tmp_path: Path, calls: list[str]) -> None:
     assert math.isnan(made.objective(weak, rng))
     assert made.regret(weak) == math.inf
     assert made.direction == "maximize"
+    assert made.landmarks == pytest.approx({problem.SCHEMATIC: 0.3})
+
+
+@pytest.mark.usefixtures("best")
+def test_the_suite_prepares_seeds_and_takes_fewer_signals(
+    tmp_path: Path, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUMBO_CACHE", str(tmp_path))
+    monkeypatch.setattr(problem, "require", lambda program: None)
+    suite = SUITES["circuit"]
+    suite.prepare({1, 0}, 2)
+    assert calls == ["schematic"] * 2000
+    all_three, one = suite(TASK, None, 0), suite(f"{TASK}@tasks=1", None, 0)
+    assert [len(made.history.tasks) for made in (all_three, one)] == [3, 1]
+    assert one.history.tasks[0].name == "schematic score"
+    assert len(calls) == 2000
+
+
+def test_without_magic_no_run_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match=r"magic is missing; run: apt-get install"):
+        problem.prepare([0], 1, tmp_path)
+
+
+def test_signals_that_agree_and_those_that_do_not() -> None:
+    designs = [Design.of(SPACE.decode(u)) for u in SPACE.sample(np.random.default_rng(0), 50)]
+    layouts = problem.tabulate(designs, [pretend(design, "layout") for design in designs])
+    better = layouts.with_columns(pl.col("score") + 0.5, pm=pl.int_range(50.0), ugb=10 ** -pl.col("score"))
+    found = signals.correlations(layouts, better)
+    assert found["schematic score"] == pytest.approx((1, 1, 1))
+    assert found["log UGB"] == pytest.approx((-1, -1, 0))
+    assert abs(found["phase margin"][1]) < 0.5
+    with pytest.raises(ValueError, match="not about the same designs"):
+        signals.correlations(layouts, better.reverse())
 
 
 @pytest.mark.usefixtures("best")

@@ -12,7 +12,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import test_docs
 from jumbo_bo.bench.circuit import extract, models, netlist, simulate
 from jumbo_bo.bench.circuit.design import Design, sizes
 from jumbo_bo.bench.circuit.evaluate import evaluate, evaluate_many, run
@@ -96,9 +95,3 @@ def test_the_command_draws_everything(tmp_path: Path) -> None:
     assert "phase margin" in done.stdout
     for name in ("layout.png", "responses.png", "circuit.html", "layout/amp.mag", "schematic/deck.cir"):
         assert (tmp_path / name).stat().st_size > 1000
-
-
-def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JUMBO_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(test_docs, "NO_RUN", re.compile("<!-- no-run:(?! needs)"))
-    test_docs.run_page(REPO / "docs/circuit.md", tmp_path, lambda code: None)

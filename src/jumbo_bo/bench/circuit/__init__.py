@@ -14,6 +14,7 @@
     evaluate.py  design -> specs and score, also many at once and with a cache
     problem.py   the benchmark problem
     search.py    how the best known layout was found
+    signals.py   how alike the old signals and the layout's score are
     reference.py whether a machine gives the reference scores
     show.py      one design in numbers; `python -m jumbo_bo.bench.circuit`
     pictures.py  one design in pictures
