@@ -65,18 +65,21 @@ def regret_png(
     curves: Curves, methods: Sequence[str], floors: Mapping[str, float], path: Path, landmarks: Landmarks = NONE
 ) -> None:
     """Mean regret over trials with a band of one standard error, one panel per problem, log scale. The dotted line is
-    the floor; a mean of zero, which a log axis has no place for, is drawn at a tenth of it."""
+    the floor, where a mean comes near it; a mean of zero, which a log axis has no place for, is drawn at a tenth of
+    it. Landmarks are horizontal lines."""
     columns, rows = _grid(len(floors))
-    fig = _figure(2.45 * columns + 1.4, 2.3 * rows + 0.1)
+    fig = _figure(2.45 * columns + 1.4, 2.3 * rows + 0.1) if len(floors) > 1 else _figure(6.4, 3.6)
     panels = fig.subplots(rows, columns, squeeze=False).flat
     look = styles(methods)
     for i, (ax, problem) in enumerate(zip(panels, [*floors, *[None] * (rows * columns - len(floors))], strict=True)):
         if problem is None:
             ax.set_axis_off()
             continue
-        for method, (mean, error) in _means(curves, problem, methods).items():
+        means = _means(curves, problem, methods)
+        for method, (mean, error) in means.items():
             _line(ax, np.arange(1.0, len(mean) + 1), (mean, error), floors[problem] / 10, method, look[method])
-        ax.axhline(floors[problem], color="0.6", linewidth=0.8, linestyle=":")
+        if _near(means, floors[problem]):
+            ax.axhline(floors[problem], color="0.6", linewidth=0.8, linestyle=":")
         for name, regret in landmarks.get(problem, {}).items():
             ax.axhline(regret, color="0.2", linewidth=1, linestyle="-.")
             ax.text(1, regret, name, transform=ax.get_yaxis_transform(), ha="right", va="bottom", fontsize="small")
@@ -100,16 +103,20 @@ def regret_html(
     listed: set[str] = set()
     for i, (problem, floor) in enumerate(floors.items()):
         cell = {"row": i // columns + 1, "col": i % columns + 1}
-        for method, (mean, error) in _means(curves, problem, methods).items():
+        means = _means(curves, problem, methods)
+        for method, (mean, error) in means.items():
             x = np.arange(1.0, len(mean) + 1)
             for trace in traces(x, (mean, error), floor / 10, method, look[method]):
                 trace.showlegend = trace.showlegend and method not in listed
                 fig.add_trace(trace, **cell)
             listed.add(method)
-        fig.add_hline(floor, line={"color": "#999", "width": 1, "dash": "dot"}, **cell)
+        if _near(means, floor):
+            fig.add_hline(floor, line={"color": "#999", "width": 1, "dash": "dot"}, **cell)
         for name, regret in landmarks.get(problem, {}).items():
-            line = {"color": "#333", "width": 1, "dash": "dashdot"}
-            fig.add_hline(regret, line=line, annotation_text=html.escape(name), **cell)
+            fig.add_hline(regret, line={"color": "#333", "width": 1, "dash": "dashdot"}, **cell)
+            # On a log axis an annotation wants the logarithm, a line does not.
+            place = {"x": len(x), "y": math.log10(regret), "xanchor": "right", "yanchor": "bottom"}
+            fig.add_annotation(text=html.escape(name), showarrow=False, **place, **cell)
     fig.update_annotations(font_size=13)
     fig.update_yaxes(type="log", exponentformat="power", dtick=1)
     fig.update_xaxes(title_text="trial", title_standoff=4)
@@ -179,6 +186,11 @@ def lines_html(x: Array, lines: Lines, path: Path, xlabel: str = "", logx: bool 
 def _grid(panels: int) -> tuple[int, int]:  # -> columns, rows
     columns = min(panels, COLUMNS)
     return columns, math.ceil(panels / columns)
+
+
+def _near(means: Lines, floor: float) -> bool:
+    """Some mean is within a factor of ten of the floor."""
+    return any(bool(np.any(mean < 10 * floor)) for mean, _ in means.values())
 
 
 def _means(curves: Curves, problem: str, methods: Sequence[str]) -> dict[str, tuple[Array, Array]]:
