@@ -12,7 +12,7 @@ from jumbo_bo.bench import ablations, reports
 from jumbo_bo.bench.ablations import ABLATIONS
 from jumbo_bo.bench.bounds import bounds
 from jumbo_bo.bench.compression import compression
-from jumbo_bo.bench.run import Run, parse_method, run_suite, split_names
+from jumbo_bo.bench.run import Run, parse_method, run_suite, split_names, unfinished
 from jumbo_bo.bench.suites import SUITES, USUAL
 
 app = typer.Typer(
@@ -153,7 +153,8 @@ def compress(
 
 def _run(runs: list[Run], out: Path, data: Path | None, command: str, jobs: int) -> int:
     """The exit code: 1 when some runs failed."""
-    SUITES[runs[0].suite].prepare({run.seed for run in runs}, jobs)
+    if todo := unfinished(runs, out):
+        SUITES[runs[0].suite].prepare({run.seed for run in todo}, jobs)
     failures = run_suite(runs, out, data, command, jobs)
     if failures:
         where = out / runs[0].suite / "failed"

@@ -215,6 +215,11 @@ def launch(run: Run, out: Path, data: Path | None, command: str) -> str | None:
     return done.stderr.strip() or f"the process ended with code {done.returncode}"
 
 
+def unfinished(runs: Sequence[Run], out: Path) -> list[Run]:
+    published = {suite: _published(out, suite) for suite in {run.suite for run in runs}}
+    return [run for run in runs if not run.finished(out) and _key(dataclasses.asdict(run)) not in published[run.suite]]
+
+
 def run_suite(
     runs: Sequence[Run],
     out: Path,
@@ -225,8 +230,7 @@ def run_suite(
 ) -> dict[Run, str]:
     """Does what is not finished yet; returns the failures."""
     console = Console(stderr=True)
-    published = {suite: _published(out, suite) for suite in {run.suite for run in runs}}
-    todo = [run for run in runs if not run.finished(out) and _key(dataclasses.asdict(run)) not in published[run.suite]]
+    todo = unfinished(runs, out)
     console.print(f"{len(runs)} runs, {len(runs) - len(todo)} already finished, {jobs} at a time")
     failures: dict[Run, str] = {}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -14,12 +14,15 @@ import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
+from jumbo_bo.bench.__main__ import app
 from jumbo_bo.bench.circuit import TASK, evaluate, problem, programs, search, show, signals
 from jumbo_bo.bench.circuit.design import SPACE, Design
 from jumbo_bo.bench.circuit.evaluate import Cache, Result
 from jumbo_bo.bench.circuit.measure import Specs
 from jumbo_bo.bench.circuit.programs import Failed
+from jumbo_bo.bench.run import Run, write
 from jumbo_bo.bench.suites import SUITES
 from jumbo_bo.errors import UserError
 
@@ -187,6 +190,15 @@ def test_without_magic_no_run_begins(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match=r"magic is missing; run: apt-get install"):
         problem.prepare([0], 1, tmp_path)
+
+
+def test_finished_runs_need_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    write(Run("circuit", TASK, "random", 0, 2).path(tmp_path), [{}] * 3)
+    command = ["circuit", "--methods", "random", "--trials", "2", "--out", str(tmp_path), "--seeds"]
+    assert CliRunner().invoke(app, [*command, "1"]).exit_code == 0
+    missing = CliRunner().invoke(app, [*command, "2"])
+    assert isinstance(missing.exception, UserError)
 
 
 def test_signals_that_agree_and_those_that_do_not() -> None:
