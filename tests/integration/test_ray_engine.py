@@ -50,7 +50,7 @@ import json, os, sys, time
 params = json.load(sys.stdin)
 with open("log", "a") as log:
     log.write(json.dumps(params) + "\\n")
-time.sleep(0.5)
+time.sleep(2)
 print(json.dumps({"value": params["x"]}))
 """
 
