@@ -115,7 +115,7 @@ def regret_html(
         for name, regret in landmarks.get(problem, {}).items():
             fig.add_hline(regret, line={"color": "#333", "width": 1, "dash": "dashdot"}, **cell)
             # On a log axis an annotation wants the logarithm, a line does not.
-            place = {"x": len(x), "y": math.log10(regret), "xanchor": "right", "yanchor": "bottom"}
+            place = {"x": stats.length_of(curves), "y": math.log10(regret), "xanchor": "right", "yanchor": "bottom"}
             fig.add_annotation(text=html.escape(name), showarrow=False, **place, **cell)
     fig.update_annotations(font_size=13)
     fig.update_yaxes(type="log", exponentformat="power", dtick=1)
