@@ -63,6 +63,9 @@ def test_options_make_the_old_runs_smaller() -> None:
     for wrong in ("slice@rows", "slice@row=3", "slice@rows=3;"):
         with pytest.raises(ValueError, match="write options as"):
             SUITES["fcnet-dt"](wrong, None, 0)
+    for wrong in ("slice@tasks=0", "slice@tasks=4", "slice@tasks=two"):
+        with pytest.raises(ValueError, match="expected 1 to 3"):
+            SUITES["fcnet-dt"](wrong, None, 0)
 
 
 @needs_tables

@@ -51,25 +51,33 @@ def _dataset_transfer(name: str, data: Path | None, seed: int) -> Problem:
     if name == NAVAL_TO_PARKINSONS:
         return fcnet.from_naval(data)
     dataset, _, text = name.partition("@")
-    options = _options(name, text)
+    options = _options(name, text, ("from", "rows", "tasks"))
     sources = [source for source in options.get("from", "").split("+") if source]
     if "tasks" in options:
         others = [other for other in fcnet.UNITS if other != dataset]
-        sources = [others[(seed + i) % len(others)] for i in range(int(options["tasks"]))]
+        sources = [others[(seed + i) % len(others)] for i in range(_tasks(name, options, len(others)))]
     rows = int(options["rows"]) if "rows" in options else None
     return fcnet.leave_one_out(dataset, sources, rows, seed)
 
 
 def _layout(name: str, _: Path | None, seed: int) -> Problem:
-    options = _options(name, name.partition("@")[2])
-    return layout_problem(seed, tasks=TASKS[: int(options.get("tasks", len(TASKS)))])
+    options = _options(name, name.partition("@")[2], ("tasks",))
+    return layout_problem(seed, tasks=TASKS[: _tasks(name, options, len(TASKS))])
 
 
-def _options(name: str, text: str) -> Mapping[str, str]:
-    options = dict(re.findall(r"(from|rows|tasks)=([\w+]+)", text))
+def _options(name: str, text: str, known: tuple[str, ...]) -> Mapping[str, str]:
+    options = dict(re.findall(rf"({'|'.join(known)})=([\w+]+)", text))
     if ",".join(f"{key}={value}" for key, value in options.items()) != text:
-        raise ValueError(f"{name!r}: write options as slice@from=naval+protein,rows=300")
+        example = "slice@from=naval+protein,rows=300" if "rows" in known else f"{circuit.TASK}@tasks=1"
+        raise ValueError(f"{name!r}: write options as {example}")
     return options
+
+
+def _tasks(name: str, options: Mapping[str, str], most: int) -> int:
+    text = options.get("tasks", str(most))
+    if not (text.isdecimal() and 1 <= int(text) <= most):
+        raise ValueError(f"{name!r}: tasks is {text}, expected 1 to {most}")
+    return int(text)
 
 
 SUITES = {

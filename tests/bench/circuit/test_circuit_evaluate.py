@@ -184,6 +184,9 @@ def test_the_suite_prepares_seeds_and_takes_fewer_signals(
     assert [len(made.history.tasks) for made in (all_three, one)] == [3, 1]
     assert one.history.tasks[0].name == "schematic score"
     assert len(calls) == 2000
+    for wrong, words in (("tasks=7", "expected 1 to 3"), ("rows=9", "write options as sky130-opamp-1@tasks=1")):
+        with pytest.raises(ValueError, match=words):
+            suite(f"{TASK}@{wrong}", None, 0)
 
 
 def test_without_magic_no_run_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
