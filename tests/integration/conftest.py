@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in this hook too
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Two processes share the work: a file stays in one of them, and so do all tests with Ray, as a new cluster would
     join one that is there."""

@@ -37,8 +37,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, di
     patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     patch.setenv("RAY_TRAIN_ENABLE_V2_MIGRATION_WARNINGS", "0")
-    memory = {"object_store_memory": 80_000_000}
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR", **memory)
+    options = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
+    ray.init("local", num_cpus=2, object_store_memory=80_000_000, **options)
     try:
         yield folder, {name: tuned(folder, name, shift) for name, shift in (("mnist", 0.0), ("svhn", 0.5))}
     finally:
