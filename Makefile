@@ -39,7 +39,7 @@ test-interop: $(INTEROP) ## tests against GPyTorch and BoTorch (installs torch)
 	$(BIN)/python -m pytest -m interop
 
 test-integration: $(INTEGRATION) ## tests with real PostgreSQL, Ray, MLflow, Chromium, ngspice and Magic (installs them)
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m integration -rs tests/integration tests/bench/circuit
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m integration -rs tests/integration tests/bench/circuit
 
 docs: $(INTEGRATION) ## build the documentation site in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import shutil
@@ -15,13 +16,12 @@ from pathlib import Path
 import pytest
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in this hook too
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two processes share the work: a file stays in one of them, and so do all tests with Ray, as a new cluster would
-    join one that is there."""
-    for item in items:
-        group = "ray" if "ray" in item.nodeid.rpartition("/")[2] else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
+@pytest.fixture(scope="module")
+def only_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A new cluster would join one that is there: the processes that share the tests take turns with Ray."""
+    with (tmp_path_factory.getbasetemp().parent / "ray.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(autouse=True)

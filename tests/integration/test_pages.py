@@ -30,6 +30,7 @@ def test_circuit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (tmp_path / "report.html").exists()
 
 
+@pytest.mark.usefixtures("only_ray")
 @pytest.mark.filterwarnings("ignore")  # Ray's own
 def test_ray(folder_with_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     ray = pytest.importorskip("ray", reason="needs the PyPI package ray[tune]")

@@ -87,7 +87,7 @@ def family(pids: list[int]) -> list[int]:
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
+def cluster(only_ray: None) -> Iterator[Cluster]:
     made = Cluster()
     try:
         yield made

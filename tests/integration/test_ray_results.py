@@ -31,7 +31,7 @@ SPACE = Space(
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Any]]]:
+def results(only_ray: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Two experiments; their folder, and Tune's own view of each."""
     folder, patch = tmp_path_factory.mktemp("results"), pytest.MonkeyPatch()
     patch.setenv("RAY_USAGE_STATS_ENABLED", "0")

@@ -40,7 +40,7 @@ def old_runs() -> History:
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+def cluster(only_ray: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     """The head runs no trials; two workers do, one trial at a time each."""
     from ray.cluster_utils import Cluster
 
