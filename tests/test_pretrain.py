@@ -19,7 +19,7 @@ from jumbo_bo.pretrain import PRESETS, Pretraining, pretrain
 from jumbo_bo.space import Space
 
 SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1), "c": CategoricalDistribution(["x", "y"])})
-QUICK = Pretraining(max_steps=50)
+QUICK = Pretraining(max_steps=50, gp_rows=0)  # the nets alone; GPs on rows are in test_row_gp.py
 ALONE = replace(QUICK, members=1)
 
 
@@ -170,7 +170,7 @@ def test_gp_gradient_reaches_the_features_only_as_a_deep_kernel():
 def test_eq1_gives_hyperparameters_for_the_blocks_of_the_result():
     target = task("target", lambda u: first(u) + 0.3 * second(u), 12, seed=5)
     joint = history(*TWO.tasks, target=target)
-    alone = replace(PRESETS["default"], members=1)
+    alone = replace(PRESETS["default"], members=1, gp_rows=0)
     net = pretrain(joint, alone)
     assert set(net.theta) == {"warm", "cold"}
     t = SPACE.transform(target.u)
@@ -294,7 +294,7 @@ def test_the_first_member_is_the_net_that_is_trained_alone():
 
 def test_averaging_takes_the_members_disagreement_off_their_error(members):
     noisy = task("noisy", lambda u: first(u) + np.random.default_rng(2).normal(scale=0.5, size=len(u)), 300, seed=1)
-    net = pretrain(history(noisy), replace(PRESETS["default"], max_steps=2_000))
+    net = pretrain(history(noisy), replace(PRESETS["default"], max_steps=2_000, gp_rows=0))
     u = SPACE.sample(np.random.default_rng(9), 400)
     t, z = SPACE.transform(u), net.warps[0](first(u))
     each = np.array([predict(layers, t)[:, 0] for layers in members])

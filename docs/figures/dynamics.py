@@ -28,7 +28,7 @@ from jumbo_bo.acquisition import gated, in_gate, paper_beta, ucb
 from jumbo_bo.features import FeatureNet
 from jumbo_bo.gp import Blocks, Kernel, LogNormal, fit, isotropic, posterior
 from jumbo_bo.history import History, Task
-from jumbo_bo.methods.base import cold_kernel
+from jumbo_bo.kernel import cold_kernel
 from jumbo_bo.pretrain import Pretraining, pretrain
 from jumbo_bo.space import Space
 from jumbo_bo.warp import fit_warp

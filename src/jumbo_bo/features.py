@@ -5,6 +5,7 @@ Notation
     h       (m, n_z)  h_phi(T(u)), the latent features (paper, Figure 'NN Architecture')
     g       (m, K)    the linear heads: one prediction per old task, in that task's warped units
     layers  ((W, b), ...)  n_l hidden tanh layers, the tanh layer to n_z features, the linear heads
+    gps     GPs on the rows of small tasks, which share in the prediction of their task (row_gp.py)
 
 `blocks` gives both standardised, as the kernels use them. With more than eight old tasks, g becomes its first eight
 principal components. A net is one safetensors file with a JSON header; it is only ever opened for its own space.
@@ -25,13 +26,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 
+from jumbo_bo.row_gp import RowGP, blend
 from jumbo_bo.space import Space
 from jumbo_bo.warp import Warp
 
 Array = npt.NDArray[np.float64]
 Layers = tuple[tuple[Array, Array], ...]
 
-FORMAT = 1
+FORMAT = 2
+GP_PARTS = ("x", "alpha", "theta")
 MAX_G = 8  # columns of the g block
 SD_FLOOR = 1e-3  # a feature that hardly varies stays small instead of turning its rounding errors into a signal
 CHUNK = 16_384  # rows per forward pass, so that a large table needs little memory
@@ -51,6 +54,7 @@ class FeatureNet:
     theta: Mapping[str, Array] = field(default_factory=dict)  # Eq. 1: "warm", "cold" -> (3,), on the blocks h and x
     info: Mapping[str, Any] = field(default_factory=dict)  # how it was trained: losses, steps, seconds
     members: int = 1  # nets side by side in `layers`
+    gps: Mapping[str, RowGP] = field(default_factory=dict)  # task -> a GP that has a share in its prediction
 
     def __post_init__(self) -> None:
         freeze: dict[str, Any] = {
@@ -66,7 +70,7 @@ class FeatureNet:
     def standardised(cls, layers: Layers, reference: Array, **rest: Any) -> FeatureNet:
         """The net whose blocks have zero mean and unit variance over these rows T(u), (r, D)."""
         h = latent(layers, reference)
-        g = h @ layers[-1][0] + layers[-1][1]
+        g = blend(h @ layers[-1][0] + layers[-1][1], rest["tasks"], rest.get("gps", {}), reference)
         basis = _components(g)
         (h_mean, h_sd), (g_mean, g_sd) = _standardisation(h), _standardisation(g @ basis)
         return cls(layers, h_mean=h_mean, h_sd=h_sd, g_basis=basis, g_mean=g_mean, g_sd=g_sd, **rest)
@@ -98,21 +102,23 @@ class FeatureNet:
 
     def predictions(self, t: Array) -> Array:  # (m, D) -> (m, K)
         """What each old task would have given, in its standardised, warped units (larger is better)."""
-        weight, bias = self.layers[-1]
-        return self.features(t) @ weight + bias
+        return self._heads(self.features(t), t)
 
     def blocks(self, t: Array) -> dict[str, Array]:  # (m, D) -> {"h": (m, n_z), "g": (m, min(K, 8)), "m": (m, 1)}
         """`m` is the average prediction of the old tasks, in their standardised, warped units."""
-        weight, bias = self.layers[-1]
         h = np.empty((len(t), self.n_z))
         for rows in _chunks(len(t)):
             h[rows] = self._quick_features(t[rows])
-        heads = h @ weight + bias
+        heads = self._heads(h, t)
         return {
             "h": (h - self.h_mean) / self.h_sd,
             "g": (heads @ self.g_basis - self.g_mean) / self.g_sd,
             "m": heads.mean(axis=1, keepdims=True),
         }
+
+    def _heads(self, h: Array, t: Array) -> Array:  # (m, n_z), (m, D) -> (m, K)
+        weight, bias = self.layers[-1]
+        return blend(h @ weight + bias, self.tasks, self.gps, t)
 
     def _quick_features(self, t: Array) -> npt.NDArray[np.float32]:  # (m, D) -> (m, n_z)
         """`features` in single precision and member by member: a search asks for them thousands of times."""
@@ -147,6 +153,7 @@ class FeatureNet:
             "tasks": self.tasks,
             "members": self.members,
             "warps": [asdict(warp) for warp in self.warps],
+            "gps": {name: gp.weight for name, gp in self.gps.items()},
             "info": dict(self.info),
         }
         content = safetensors.numpy.save(_tensors(self), metadata={"jumbo_bo": json.dumps(header)})
@@ -172,7 +179,7 @@ class FeatureNet:
                 "(a name, a range or a list of choices differs); pretrain again for this space"
             )
         try:
-            net = _rebuild(header, tensors)
+            net = _rebuild(header, tensors, space.groups)
             if net.n_inputs != len(space.groups):
                 raise ValueError(f"it takes {net.n_inputs} inputs, the space gives {len(space.groups)}")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -247,6 +254,11 @@ def _check(net: FeatureNet) -> None:
     n_z, n_g = net.layers[-1][0].shape[0], min(n_tasks, MAX_G)
     expected |= {"h_mean": (n_z,), "h_sd": (n_z,), "g_basis": (n_tasks, n_g), "g_mean": (n_g,), "g_sd": (n_g,)}
     expected |= {f"theta.{name}": (3,) for name in net.theta}
+    for k, (name, gp) in enumerate(net.gps.items()):
+        if name not in net.tasks or not 0 <= gp.weight <= 1:
+            raise ValueError(f"a GP of task {name!r} with weight {gp.weight}; its tasks are {list(net.tasks)}")
+        shapes = ((gp.alpha.size, net.n_inputs), (gp.alpha.size,), (max(gp.groups) + 3,))
+        expected |= {f"gp{k}.{part}": shape for part, shape in zip(GP_PARTS, shapes, strict=True)}
     for name, array in _tensors(net).items():
         if array.shape != expected[name]:
             raise ValueError(f"{name} has shape {array.shape}, expected {expected[name]}")
@@ -264,6 +276,8 @@ def _tensors(net: FeatureNet) -> dict[str, Array]:
     tensors = {name: getattr(net, name) for name in ("h_mean", "h_sd", "g_basis", "g_mean", "g_sd")}
     for i, (weight, bias) in enumerate(net.layers):
         tensors |= {f"layer{i}.weight": weight, f"layer{i}.bias": bias}
+    for k, gp in enumerate(net.gps.values()):
+        tensors |= {f"gp{k}.{part}": getattr(gp, part) for part in GP_PARTS}
     return tensors | {f"theta.{name}": value for name, value in net.theta.items()}
 
 
@@ -286,7 +300,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     return header, tensors
 
 
-def _rebuild(header: dict[str, Any], tensors: dict[str, Array]) -> FeatureNet:
+def _rebuild(header: dict[str, Any], tensors: dict[str, Array], groups: tuple[int, ...]) -> FeatureNet:
     wrong = [name for name, array in tensors.items() if array.dtype != np.float64]
     if wrong:
         raise ValueError(f"{wrong[0]} is {tensors[wrong[0]].dtype}, expected float64")
@@ -299,5 +313,9 @@ def _rebuild(header: dict[str, Any], tensors: dict[str, Array]) -> FeatureNet:
         theta={name.removeprefix("theta."): tensors[name] for name in tensors if name.startswith("theta.")},
         info=header["info"],
         members=header["members"],
+        gps={
+            name: RowGP(groups, weight, *(tensors[f"gp{k}.{part}"] for part in GP_PARTS))
+            for k, (name, weight) in enumerate(header["gps"].items())
+        },
         **{name: tensors[name] for name in ("h_mean", "h_sd", "g_basis", "g_mean", "g_sd")},
     )

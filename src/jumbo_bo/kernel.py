@@ -17,6 +17,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from jumbo_bo.space import Space
+
 Array = npt.NDArray[np.float64]
 Blocks = Mapping[str, Array]
 
@@ -79,6 +81,13 @@ def isotropic(block: str, width: int, **priors: LogNormal) -> Term:
 
 def ard(block: str, width: int, **priors: LogNormal) -> Term:
     return Term(block, "matern52", tuple(range(width)), **priors)
+
+
+def cold_kernel(space: Space, per_parameter: bool = True) -> Kernel:
+    """matern52(x), one length scale per parameter or a single one."""
+    groups = space.groups if per_parameter else (0,) * len(space.groups)
+    length = LogNormal(0.4 * math.sqrt(space.d), 1.0)
+    return Kernel((Term("x", "matern52", groups, length=length),))
 
 
 def covariance(kernel: Kernel, theta: Array, a: Blocks, b: Blocks) -> Array:  # -> (n_a, n_b)

@@ -39,6 +39,7 @@ from threadpoolctl import threadpool_limits
 from jumbo_bo import training
 from jumbo_bo.features import SD_FLOOR, Array, FeatureNet, layers_of, side_by_side
 from jumbo_bo.history import History, Task
+from jumbo_bo.row_gp import RowGP, learn_row_gps
 from jumbo_bo.training import PRESETS, ROUND, Array32, Data, Pretraining, Report, Rows, Target
 
 __all__ = ["PRESETS", "Pretraining", "pretrain"]
@@ -256,6 +257,9 @@ def _finish(
 ) -> FeatureNet:
     members = [layers_of(m.phi.astype(np.float64), _sizes(m.data, options)) for m in trained]
     r2 = training.validation_r2(members, [m.data for m in trained])
+    gps: dict[str, RowGP] = {}
+    if options.gp_rows:
+        gps, r2 = learn_row_gps(history.space, tasks, r2, options.gp_rows, seed)
     unlearned = training.unlearned(tasks, r2, options)
     kept = [k for k, t in enumerate(tasks) if t.name not in unlearned] or list(range(len(tasks)))
     members = [(*inner, (weight[:, kept], bias[kept])) for *inner, (weight, bias) in members]
@@ -268,6 +272,7 @@ def _finish(
         warps=tuple(tasks[k].warp for k in kept),
         space_fingerprint=history.space.fingerprint,
         theta={} if first.target is None else _common_theta(trained),
+        gps={tasks[k].name: gps[tasks[k].name] for k in kept if tasks[k].name in gps},
     )
     return replace(
         net,

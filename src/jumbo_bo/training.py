@@ -64,6 +64,7 @@ class Pretraining:
     schedule: str = "cosine"  # or "constant"; both start with a warm-up
     deep_kernel: bool = False  # the warm GP's likelihood shapes the features too, not only theta_w
     least_r2: float | None = 0.1  # a task predicted worse than this, on rows held out, is left out; None: all are kept
+    gp_rows: int = 1_000  # at most, of each task, for a GP that shares in its prediction; 0: the net is alone
     weight_decay: float = 250.0  # divided by the number of training rows, as a fixed prior on the weights would be
 
     def __post_init__(self) -> None:
@@ -71,6 +72,8 @@ class Pretraining:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} is {value!r}, expected an integer of at least 1")
+        if not isinstance(self.gp_rows, int) or self.gp_rows < 0:
+            raise ValueError(f"gp_rows is {self.gp_rows!r}, expected an integer of at least 0")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout is {self.dropout!r}, expected a number in [0, 1)")
         if not 0 < self.learning_rate < math.inf:
@@ -81,7 +84,7 @@ class Pretraining:
             raise ValueError(f"schedule is {self.schedule!r}, expected 'cosine' or 'constant'")
 
 
-_PAPER: dict[str, Any] = {"schedule": "constant", "weight_decay": 0.0, "members": 1, "least_r2": None}
+_PAPER: dict[str, Any] = {"schedule": "constant", "weight_decay": 0.0, "members": 1, "least_r2": None, "gp_rows": 0}
 PRESETS: dict[str, Pretraining] = {
     "default": Pretraining(),
     # Paper, 'Pre-training Details'; it gives no number of epochs, ours suffice for its learning rates.
@@ -90,7 +93,7 @@ PRESETS: dict[str, Pretraining] = {
         n_u=200, n_z=32, dropout=0.5, learning_rate=3e-4, batch_size=64, max_epochs=300, patience=60, **_PAPER
     ),
     # Many basis functions for a Bayesian linear regression (methods/dngo.py).
-    "dngo": Pretraining(n_u=50, n_z=50, members=1, least_r2=None),
+    "dngo": Pretraining(n_u=50, n_z=50, members=1, least_r2=None, gp_rows=0),
 }
 
 
@@ -253,7 +256,7 @@ def validation_r2(members: Sequence[Layers], data: Sequence[Data]) -> list[float
 
 
 def unlearned(tasks: Sequence[Task], r2: Sequence[float | None], options: Pretraining) -> tuple[str, ...]:
-    """The tasks that the nets could not predict: noise, or far too few rows for so many parameters. What they say
+    """The tasks that could not be predicted: noise, or far too few rows for so many parameters. What they say
     about the new problem is nothing, and nothing is better than a wrong guess."""
     if options.least_r2 is None:
         return ()

@@ -24,9 +24,10 @@ from jumbo_bo import gp as gps
 from jumbo_bo.argmax import sobol
 from jumbo_bo.explain import trust
 from jumbo_bo.features import FeatureNet
+from jumbo_bo.kernel import cold_kernel
 from jumbo_bo.likeness import spearman
 from jumbo_bo.methods import Learner
-from jumbo_bo.methods.base import View, cold_kernel
+from jumbo_bo.methods.base import View
 from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.optimizer import Optimizer
 

@@ -12,10 +12,9 @@ from scipy.stats import norm
 from jumbo_bo import gp as gps
 from jumbo_bo.argmax import Finite
 from jumbo_bo.history import History, Task
-from jumbo_bo.kernel import covariance
+from jumbo_bo.kernel import cold_kernel, covariance
 from jumbo_bo.learners.copula import fit_prior
 from jumbo_bo.methods import GCP
-from jumbo_bo.methods.base import cold_kernel
 from jumbo_bo.methods.gcp import (
     SIGMA_FLOOR,
     Prior,

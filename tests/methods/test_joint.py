@@ -13,8 +13,8 @@ from jumbo_bo.bench.synthetic import random_smooth
 from jumbo_bo.features import FeatureNet
 from jumbo_bo.gp import fit
 from jumbo_bo.history import History, Task
+from jumbo_bo.kernel import cold_kernel
 from jumbo_bo.methods import JumboJoint
-from jumbo_bo.methods.base import cold_kernel
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.pretrain import Pretraining, pretrain
 from jumbo_bo.space import Array, Space

@@ -7,7 +7,6 @@ Notation
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
@@ -18,7 +17,7 @@ import numpy.typing as npt
 from jumbo_bo.acquisition import anytime_beta, paper_beta, theory_beta, theory_beta_continuous
 from jumbo_bo.argmax import Best, Domain, Finite, sobol
 from jumbo_bo.features import FeatureNet
-from jumbo_bo.gp import GP, Blocks, Kernel, LogNormal, Normal, Term, hallucinate
+from jumbo_bo.gp import GP, Blocks, Kernel, Normal, hallucinate
 from jumbo_bo.history import History
 from jumbo_bo.space import Space
 
@@ -147,13 +146,6 @@ class Learner(Choosy, Protocol):
     """A recipe that learns from the rows of the old runs themselves instead of from the pretrained net."""
 
     def learn(self, history: History, seed: int) -> Past: ...  # once, before the first trial; at least one old task
-
-
-def cold_kernel(space: Space, per_parameter: bool = True) -> Kernel:
-    """matern52(x), one length scale per parameter or a single one."""
-    groups = space.groups if per_parameter else (0,) * len(space.groups)
-    length = LogNormal(0.4 * math.sqrt(space.d), 1.0)
-    return Kernel((Term("x", "matern52", groups, length=length),))
 
 
 def space_filling(view: View, n: int) -> Choice | None:

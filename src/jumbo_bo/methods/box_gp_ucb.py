@@ -18,7 +18,8 @@ from jumbo_bo.acquisition import Score, ucb
 from jumbo_bo.argmax import sobol
 from jumbo_bo.gp import Blocks
 from jumbo_bo.history import History
-from jumbo_bo.methods.base import Choice, Schedule, View, closest, cold_kernel
+from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.methods.base import Choice, Schedule, View, closest
 
 Array = npt.NDArray[np.float64]
 

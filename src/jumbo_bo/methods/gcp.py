@@ -28,7 +28,8 @@ from jumbo_bo.argmax import Finite
 from jumbo_bo.features import Layers
 from jumbo_bo.gp import GP, Blocks, Normal, posterior
 from jumbo_bo.history import History
-from jumbo_bo.methods.base import FOLLOW_UP, Array, Choice, Schedule, View, cold_kernel, space_filling
+from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.methods.base import FOLLOW_UP, Array, Choice, Schedule, View, space_filling
 
 SIGMA_FLOOR = 0.01
 SAMPLES = 10_000  # configurations that a Thompson draw chooses from when the space cannot be listed

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jumbo_bo.acquisition import ucb
-from jumbo_bo.methods.base import Choice, Schedule, View, cold_kernel, space_filling
+from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.methods.base import Choice, Schedule, View, space_filling
 
 
 @dataclass(frozen=True)

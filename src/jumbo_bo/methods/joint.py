@@ -24,7 +24,8 @@ import numpy as np
 from jumbo_bo.acquisition import bounds
 from jumbo_bo.argmax import Best, Finite
 from jumbo_bo.gp import GP, Kernel, LogNormal, Term, isotropic, posterior
-from jumbo_bo.methods.base import Choice, Schedule, View, cold_kernel, space_filling, spread
+from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.methods.base import Choice, Schedule, View, space_filling, spread
 
 PUSHES = 4  # how often exploration may be turned up for one suggestion
 CLOSE = 0.01  # of a parameter's range

@@ -13,7 +13,8 @@ from typing import Literal
 
 from jumbo_bo.acquisition import Gate, Score, blended, gated, in_gate, ucb
 from jumbo_bo.gp import GP, Kernel, LogNormal, Term, isotropic
-from jumbo_bo.methods.base import Choice, Schedule, View, cold_kernel, space_filling
+from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.methods.base import Choice, Schedule, View, space_filling
 from jumbo_bo.methods.gp_ucb import GPUCB
 
 

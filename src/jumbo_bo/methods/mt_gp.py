@@ -21,7 +21,8 @@ from jumbo_bo import icm
 from jumbo_bo.argmax import Finite
 from jumbo_bo.gp import Blocks
 from jumbo_bo.history import History
-from jumbo_bo.methods.base import Choice, Schedule, View, cold_kernel
+from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.methods.base import Choice, Schedule, View
 from jumbo_bo.methods.gp_ucb import GPUCB
 
 Array = npt.NDArray[np.float64]

@@ -23,7 +23,8 @@ import numpy.typing as npt
 from jumbo_bo.argmax import Finite
 from jumbo_bo.gp import GP, Blocks, Normal, cholesky, covariance, inverse_from_cholesky, posterior
 from jumbo_bo.history import History
-from jumbo_bo.methods.base import Choice, Schedule, View, cold_kernel
+from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.methods.base import Choice, Schedule, View
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.methods.task_gps import TaskGPs, joint, learn_tasks
 

@@ -16,15 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.gp import GP, Blocks, build, covariance, fit, posterior
-from jumbo_bo.history import History, Task
+from jumbo_bo.gp import GP, Blocks, covariance, posterior
+from jumbo_bo.history import History
 from jumbo_bo.likeness import spearman
-from jumbo_bo.methods.base import cold_kernel
+from jumbo_bo.row_gp import conditioned
 
 Array = npt.NDArray[np.float64]
 
-FIT_ROWS = 400  # that the hyperparameters are learned from: a likelihood costs the cube of their number
-ITERATIONS = 60
 REFERENCE = 256  # random points on which the old tasks are compared with each other
 
 
@@ -42,27 +40,11 @@ class TaskGPs:
 
 
 def learn_tasks(history: History, rows: int, seed: int) -> TaskGPs:
-    kernel, space = cold_kernel(history.space), history.space
-    gps = []
-    for k, task in enumerate(history.tasks):
-        rng = np.random.default_rng([seed, k])
-        chosen = best_and_others(task, rows, rng)
-        x, z = space.transform(task.u[chosen]), task.z[chosen]
-        some = rng.permutation(len(z))[:FIT_ROWS]
-        theta = fit(kernel, {"x": x[some]}, z[some], iterations=ITERATIONS).theta
-        gps.append(build(kernel, theta, {"x": x}, z))
+    space = history.space
+    gps = [conditioned(space, task, rows, np.random.default_rng([seed, k]))[0] for k, task in enumerate(history.tasks)]
     made = TaskGPs(tuple(task.name for task in history.tasks), tuple(gps), np.zeros(len(gps)))
     points = space.transform(space.sample(np.random.default_rng(seed), REFERENCE))
     return TaskGPs(made.names, made.gps, _agreement(made.blocks(points)["old_mean"]))
-
-
-def best_and_others(task: Task, rows: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Rows of a task, at most `rows`: the optimum is among the best, and the rest says where it is not."""
-    if len(task.y) <= rows:
-        return np.arange(len(task.y))
-    order = np.argsort(-task.y, kind="stable")
-    top = order[: rows // 3]
-    return np.sort(np.concatenate([top, rng.choice(order[len(top) :], rows - len(top), replace=False)]))
 
 
 def joint(gp: GP, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> mean (m,), covariance (m, m)

@@ -1,0 +1,120 @@
+"""An exact GP on the rows of one old task. Where rows are few it predicts better than a net, above all the order of the
+task's best configurations; where they are many a net does.
+
+Notation
+    x, z    (r, D), (r,)  rows of the task: T(u) and the warped objective; a long task is represented by its best third
+            and a random sample of the rest
+    alpha   (r,)  K~^-1 z: the GP's mean at t is k(t, x) alpha
+    r2      share of the variance of z that a model explains on rows it has not seen
+    weight  share of the GP in the prediction of the task; the net has the rest
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jumbo_bo.gp import GP, build, fit, inverse_from_cholesky, posterior
+from jumbo_bo.history import Task
+from jumbo_bo.kernel import Term, cold_kernel, term_covariance
+from jumbo_bo.space import Space
+
+Array = npt.NDArray[np.float64]
+
+FIT_ROWS = 400  # that the hyperparameters are learned from: a likelihood costs the cube of their number
+ITERATIONS = 60
+JUDGES = 2_000  # rows that a GP of a long task is judged by
+TOTAL_ROWS = 8_000  # of all tasks' GPs, as a prediction asks every one of them
+LEAST_ROWS = 10  # of a task, and 100 if it has more: with fewer there is no GP
+LEAST_MISS = 1e-3  # nobody is believed to explain more than all but this
+LEAST_WEIGHT = 0.05  # less is not worth the time
+CHUNK = 4_096  # points predicted at once
+
+
+@dataclass(frozen=True, eq=False)
+class RowGP:
+    groups: tuple[int, ...]  # of the columns of x, see kernel.Term
+    weight: float
+    x: Array
+    alpha: Array
+    theta: Array  # of cold_kernel
+
+    def mean(self, t: Array) -> Array:  # (m, D) -> (m,)
+        """In single precision, good enough for a model of another task; around the centre it is at its best."""
+        term, theta = Term("x", "matern52", self.groups), self.theta[:-1]
+        x, alpha = _single(self.x - 0.5), _single(self.alpha)
+        parts = [_single(t[i : i + CHUNK] - 0.5) for i in range(0, len(t), CHUNK)]
+        return np.concatenate([np.zeros(0), *(alpha @ term_covariance(term, theta, x, part) for part in parts)])
+
+
+def blend(heads: Array, tasks: Sequence[str], gps: Mapping[str, RowGP], t: Array) -> Array:  # (m, K), (m, D) -> (m, K)
+    """The net's predictions of the tasks, and those of the GPs of some of them, averaged by weight."""
+    mixed = np.array(heads, dtype=float)
+    for name, gp in gps.items():
+        k = tasks.index(name)
+        mixed[:, k] += gp.weight * (gp.mean(t) - mixed[:, k])
+    return mixed
+
+
+def learn_row_gps(
+    space: Space, tasks: Sequence[Task], net_r2: Sequence[float | None], rows: int, seed: int
+) -> tuple[dict[str, RowGP], list[float | None]]:
+    """The GPs of the tasks that have one, and the r2 of every task: that of the net or of the GP, the better one."""
+    rows = min(rows, TOTAL_ROWS // len(tasks))
+    gps, known = {}, list(net_r2)
+    for k, (task, r2) in enumerate(zip(tasks, net_r2, strict=True)):
+        if min(len(task.y), 100) > rows or len(task.y) < LEAST_ROWS:
+            continue
+        gp, chosen = conditioned(space, task, rows, np.random.default_rng([seed, k]))
+        mine = r2_on_others(gp, space, task, chosen, np.random.default_rng([seed, k, 1]))
+        weight = share(mine, r2)
+        known[k] = mine if r2 is None else max(mine, r2)
+        if weight >= LEAST_WEIGHT:
+            x, alpha, theta = (np.ascontiguousarray(a, dtype=float) for a in (gp.blocks["x"], gp.alpha, gp.theta))
+            gps[task.name] = RowGP(space.groups, weight, x, alpha, theta)
+    return gps, known
+
+
+def conditioned(space: Space, task: Task, rows: int, rng: np.random.Generator) -> tuple[GP, npt.NDArray[np.intp]]:
+    """The GP of at most `rows` rows of a task, and which rows these are."""
+    kernel, chosen = cold_kernel(space), best_and_others(task, rows, rng)
+    x, z = space.transform(task.u[chosen]), task.z[chosen]
+    some = rng.permutation(len(z))[:FIT_ROWS]
+    theta = fit(kernel, {"x": x[some]}, z[some], iterations=ITERATIONS).theta
+    return build(kernel, theta, {"x": x}, z), chosen
+
+
+def best_and_others(task: Task, rows: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Rows of a task, at most `rows`: the optimum is among the best, and the rest says where it is not."""
+    if len(task.y) <= rows:
+        return np.arange(len(task.y))
+    order = np.argsort(-task.y, kind="stable")
+    top = order[: rows // 3]
+    return np.sort(np.concatenate([top, rng.choice(order[len(top) :], rows - len(top), replace=False)]))
+
+
+def r2_on_others(gp: GP, space: Space, task: Task, chosen: npt.NDArray[np.intp], rng: np.random.Generator) -> float:
+    """On rows that the GP does not have; when it has all, on each row with the GP of the others (closed form)."""
+    others = np.setdiff1d(np.arange(len(task.y)), chosen)
+    if len(others):
+        others = rng.choice(others, min(JUDGES, len(others)), replace=False)
+        z = task.z[others]
+        missed = posterior(gp, {"x": space.transform(task.u[others])}).mean - z
+    else:
+        z, missed = gp.y, gp.alpha / np.diag(inverse_from_cholesky(gp.chol))
+    spread = float(np.var(z))
+    return 1.0 - float(np.mean(missed**2)) / spread if spread > 0 else 0.0
+
+
+def share(gp_r2: float, net_r2: float | None) -> float:
+    """Weight of the GP: by the square of what each misses, so that the much better one is nearly alone."""
+    gp, net = (max(1.0 - r2, LEAST_MISS) ** 2 for r2 in (gp_r2, 0.0 if net_r2 is None else net_r2))
+    return net / (net + gp)
+
+
+def _single(values: Array) -> Any:
+    return values.astype(np.float32)
