@@ -21,6 +21,7 @@ from jumbo_bo.space import Array
 TEMPORAL = ("protein", "parkinsons", "naval")
 DATASETS = (*TEMPORAL, "slice")
 THRESHOLDS = ("0.0", "0.01", "0.05", "0.1", "0.2", "inf")
+NETS_ALONE = "jumbo-joint:preset=default:gp_rows=0"
 ROWS = (30, 100, 300, 1_000, 3_000, 10_000, 62_208)
 
 
@@ -85,6 +86,11 @@ ABLATIONS = {
             for words, options in (("one signal", "tasks=1"), ("three signals", ""))
         ),
     ),
+    "circuit-nets": _circuit(
+        "Nets and GPs on the old rows, or nets alone, as the joint GP's knowledge of the old runs?",
+        Variant("nets and GPs", "jumbo-joint"),
+        Variant("nets alone", NETS_ALONE),
+    ),
     "warm-block": _temporal(
         "Latent features, as the paper prints, or the net's outputs, as its code has it, for the warm-GP?",
         Variant("JUMBO features", "jumbo"),
@@ -108,10 +114,11 @@ ABLATIONS = {
         Variant("BLR", "jumbo-blr"),
     ),
     "guard": _temporal(
-        "The joint GP, without the test that may set the old runs aside, and without the contrast.",
+        "The joint GP, without the test that may set the old runs aside, without the contrast, and with nets alone.",
         Variant("joint GP", "jumbo-joint"),
         Variant("without the test", "jumbo-joint:guard=inf"),
         Variant("without the contrast", "jumbo-joint:contrast=false"),
+        Variant("nets alone", NETS_ALONE),
     ),
     "tasks": Ablation(
         "One, two or three old tasks?",
