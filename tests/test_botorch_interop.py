@@ -4,6 +4,7 @@ import importlib
 import math
 import re
 import sys
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ from jumbo_bo.features import FeatureNet
 from jumbo_bo.methods import GPUCB, Jumbo, JumboJoint, OfflineDKL
 from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.row_gp import RowGP
 from jumbo_bo.space import Space
 from jumbo_bo.warp import Warp
 
@@ -104,6 +106,38 @@ def kernels(space, net):
 
 def unit_bounds(d):
     return torch.tensor([[0.0] * d, [1.0] * d], dtype=torch.double)
+
+
+def with_gps(space, net):
+    """Random GPs on rows, for two of the three tasks."""
+    rng = np.random.default_rng(6)
+    theta = np.log([0.8, *rng.uniform(0.3, 2.0, max(space.groups) + 1), 1e-3])
+
+    def gp(rows, weight):
+        return RowGP(space.groups, weight, space.transform(space.sample(rng, rows)), rng.normal(size=rows), theta)
+
+    return replace(net, gps={"old 2": gp(30, 0.3), "old 0": gp(7, 0.95)})
+
+
+@every_space
+def test_gps_on_rows_are_in_the_features(space, rng):
+    net = with_gps(space, random_net(space))
+    u = space.sample(rng, 40)
+    features = parts.Features(space, net)
+    ours = exact_blocks(space, net, u)
+    found = features.transform(torch.tensor(u)).numpy()
+    for block in ("h", "g", "m"):  # our GPs are computed in single precision
+        np.testing.assert_allclose(found[:, list(features.columns(block))], ours[block], rtol=0, atol=1e-4)
+    assert np.abs(ours["g"] - exact_blocks(space, random_net(space), u)["g"]).max() > 0.1
+
+
+def test_gps_on_rows_are_differentiable():
+    features = parts.Features(CUBE, with_gps(CUBE, random_net(CUBE)))
+    at_a_row = features.gps[0].x[0] / features.gps[0].inverse_length
+    point = torch.stack([at_a_row, torch.tensor([0.2, 0.7, 0.4], dtype=torch.double)]).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: features.transform(x)[:, list(features.columns("m"))], point[1:])
+    features.transform(point).sum().backward()
+    assert torch.isfinite(point.grad).all()
 
 
 @every_space

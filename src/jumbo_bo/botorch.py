@@ -25,6 +25,7 @@ from jumbo_bo.kernel import SQRT5
 from jumbo_bo.methods import Jumbo, JumboJoint, OfflineDKL
 from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.row_gp import RowGP
 from jumbo_bo.space import Space
 
 try:
@@ -41,7 +42,7 @@ try:
     from gpytorch.likelihoods import GaussianLikelihood
     from gpytorch.means import Mean
     from torch import Tensor
-    from torch.nn import Module, ParameterDict, ParameterList
+    from torch.nn import Module, ModuleList, ParameterDict, ParameterList
 except ImportError as error:
     raise ImportError(
         f"jumbo_bo.botorch needs BoTorch ({error}); install it with: pip install 'jumbo-bo[botorch]'"
@@ -75,6 +76,7 @@ class Features(InputTransform, Module):
             self.biases = ParameterList(_tensor(bias) for _, bias in net.layers)
             names = ("h_mean", "h_sd", "g_basis", "g_mean", "g_sd")
             self.scale = ParameterDict({name: _tensor(getattr(net, name)) for name in names})
+            self.gps = ModuleList(RowMean(gp, net.tasks.index(task)) for task, gp in net.gps.items())
         self.requires_grad_(False)
 
     def columns(self, block: str) -> tuple[int, ...]:
@@ -94,11 +96,32 @@ class Features(InputTransform, Module):
             for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
                 h = torch.tanh(h @ weight + bias)
             heads = h @ self.weights[-1] + self.biases[-1]
+            for gp in self.gps:
+                heads = gp(heads, x)
             s = self.scale
             blocks.append((h - s["h_mean"]) / s["h_sd"])
             blocks.append((heads @ s["g_basis"] - s["g_mean"]) / s["g_sd"])
             blocks.append(heads.mean(dim=-1, keepdim=True))
         return torch.cat(blocks, dim=-1)
+
+
+class RowMean(Module):
+    """Our RowGP: gives its share to the prediction of its task."""
+
+    def __init__(self, gp: RowGP, head: int) -> None:
+        super().__init__()
+        self.weight, self.head = gp.weight, head
+        variance, *lengths = np.exp(gp.theta[:-1])
+        self.register_buffer("inverse_length", _tensor(SQRT5 / np.array(lengths)[list(gp.groups)]))
+        self.register_buffer("x", _tensor(gp.x) * self.inverse_length)
+        self.register_buffer("alpha", _tensor(gp.alpha) * variance)
+
+    def forward(self, heads: Tensor, x: Tensor) -> Tensor:  # (..., K), (..., D) -> (..., K)
+        r = torch.cdist(x * self.inverse_length, self.x, compute_mode="donot_use_mm_for_euclid_dist")
+        mean = ((1.0 + r + r**2 / 3.0) * torch.exp(-r)) @ self.alpha
+        share = torch.zeros_like(heads)
+        share[..., self.head] = self.weight
+        return heads + share * (mean.unsqueeze(-1) - heads)
 
 
 def _axis_columns(axis: Axis, u: Tensor) -> Tensor:  # (...) -> (..., width)
