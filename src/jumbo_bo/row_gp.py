@@ -1,9 +1,8 @@
 """An exact GP on the rows of one old task. Where rows are few it predicts better than a net, above all the order of the
-task's best configurations; where they are many a net does.
+task's best configurations; where they are more than it can hold a net does.
 
 Notation
-    x, z    (r, D), (r,)  rows of the task: T(u) and the warped objective; a long task is represented by its best third
-            and a random sample of the rest
+    x, z    (r, D), (r,)  rows of the task: T(u) and the warped objective
     alpha   (r,)  K~^-1 z: the GP's mean at t is k(t, x) alpha
     r2      share of the variance of z that a model explains on rows it has not seen
     weight  share of the GP in the prediction of the task; the net has the rest
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.gp import GP, build, fit, inverse_from_cholesky, posterior
+from jumbo_bo.gp import GP, build, fit, inverse_from_cholesky
 from jumbo_bo.history import Task
 from jumbo_bo.kernel import Term, cold_kernel, term_covariance
 from jumbo_bo.space import Space
@@ -27,9 +26,8 @@ Array = npt.NDArray[np.float64]
 
 FIT_ROWS = 400  # that the hyperparameters are learned from: a likelihood costs the cube of their number
 ITERATIONS = 60
-JUDGES = 2_000  # rows that a GP of a long task is judged by
 TOTAL_ROWS = 8_000  # of all tasks' GPs, as a prediction asks every one of them
-LEAST_ROWS = 10  # of a task, and 100 if it has more: with fewer there is no GP
+LEAST_ROWS = 10  # of a task: with fewer there is no GP
 LEAST_MISS = 1e-3  # nobody is believed to explain more than all but this
 LEAST_WEIGHT = 0.05  # less is not worth the time
 CHUNK = 4_096  # points predicted at once
@@ -63,14 +61,15 @@ def blend(heads: Array, tasks: Sequence[str], gps: Mapping[str, RowGP], t: Array
 def learn_row_gps(
     space: Space, tasks: Sequence[Task], net_r2: Sequence[float | None], rows: int, seed: int
 ) -> tuple[dict[str, RowGP], list[float | None]]:
-    """The GPs of the tasks that have one, and the r2 of every task: that of the net or of the GP, the better one."""
+    """The GPs of the tasks with at most `rows` rows, and the r2 of every task: that of the net or of the GP, the better
+    one."""
     rows = min(rows, TOTAL_ROWS // len(tasks))
     gps, known = {}, list(net_r2)
     for k, (task, r2) in enumerate(zip(tasks, net_r2, strict=True)):
-        if min(len(task.y), 100) > rows or len(task.y) < LEAST_ROWS:
+        if not LEAST_ROWS <= len(task.y) <= rows:
             continue
-        gp, chosen = conditioned(space, task, rows, np.random.default_rng([seed, k]))
-        mine = r2_on_others(gp, space, task, chosen, np.random.default_rng([seed, k, 1]))
+        gp = conditioned(space, task, rows, np.random.default_rng([seed, k]))
+        mine = left_out_r2(gp)
         weight = share(mine, r2)
         known[k] = mine if r2 is None else max(mine, r2)
         if weight >= LEAST_WEIGHT:
@@ -79,13 +78,13 @@ def learn_row_gps(
     return gps, known
 
 
-def conditioned(space: Space, task: Task, rows: int, rng: np.random.Generator) -> tuple[GP, npt.NDArray[np.intp]]:
-    """The GP of at most `rows` rows of a task, and which rows these are."""
+def conditioned(space: Space, task: Task, rows: int, rng: np.random.Generator) -> GP:
+    """The GP of a task, or of a part of it: its best third and a random sample of the rest, together `rows` rows."""
     kernel, chosen = cold_kernel(space), best_and_others(task, rows, rng)
     x, z = space.transform(task.u[chosen]), task.z[chosen]
     some = rng.permutation(len(z))[:FIT_ROWS]
     theta = fit(kernel, {"x": x[some]}, z[some], iterations=ITERATIONS).theta
-    return build(kernel, theta, {"x": x}, z), chosen
+    return build(kernel, theta, {"x": x}, z)
 
 
 def best_and_others(task: Task, rows: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
@@ -97,16 +96,10 @@ def best_and_others(task: Task, rows: int, rng: np.random.Generator) -> npt.NDAr
     return np.sort(np.concatenate([top, rng.choice(order[len(top) :], rows - len(top), replace=False)]))
 
 
-def r2_on_others(gp: GP, space: Space, task: Task, chosen: npt.NDArray[np.intp], rng: np.random.Generator) -> float:
-    """On rows that the GP does not have; when it has all, on each row with the GP of the others (closed form)."""
-    others = np.setdiff1d(np.arange(len(task.y)), chosen)
-    if len(others):
-        others = rng.choice(others, min(JUDGES, len(others)), replace=False)
-        z = task.z[others]
-        missed = posterior(gp, {"x": space.transform(task.u[others])}).mean - z
-    else:
-        z, missed = gp.y, gp.alpha / np.diag(inverse_from_cholesky(gp.chol))
-    spread = float(np.var(z))
+def left_out_r2(gp: GP) -> float:
+    """r2 when each row is predicted from the others, in closed form."""
+    missed = gp.alpha / np.diag(inverse_from_cholesky(gp.chol))
+    spread = float(np.var(gp.y))
     return 1.0 - float(np.mean(missed**2)) / spread if spread > 0 else 0.0
 
 

@@ -64,7 +64,7 @@ class Pretraining:
     schedule: str = "cosine"  # or "constant"; both start with a warm-up
     deep_kernel: bool = False  # the warm GP's likelihood shapes the features too, not only theta_w
     least_r2: float | None = 0.1  # a task predicted worse than this, on rows held out, is left out; None: all are kept
-    gp_rows: int = 1_000  # at most, of each task, for a GP that shares in its prediction; 0: the net is alone
+    gp_rows: int = 1_000  # a task of at most so many has a GP, which shares in its prediction; 0: the net is alone
     weight_decay: float = 250.0  # divided by the number of training rows, as a fixed prior on the weights would be
 
     def __post_init__(self) -> None:

@@ -41,7 +41,7 @@ class TaskGPs:
 
 def learn_tasks(history: History, rows: int, seed: int) -> TaskGPs:
     space = history.space
-    gps = [conditioned(space, task, rows, np.random.default_rng([seed, k]))[0] for k, task in enumerate(history.tasks)]
+    gps = [conditioned(space, task, rows, np.random.default_rng([seed, k])) for k, task in enumerate(history.tasks)]
     made = TaskGPs(tuple(task.name for task in history.tasks), tuple(gps), np.zeros(len(gps)))
     points = space.transform(space.sample(np.random.default_rng(seed), REFERENCE))
     return TaskGPs(made.names, made.gps, _agreement(made.blocks(points)["old_mean"]))
