@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -166,7 +167,9 @@ def lines_png(x: Array, lines: Lines, path: Path, xlabel: str = "", logx: bool =
     look = styles(list(lines))
     for label, band in lines.items():
         _line(ax, x, band, -math.inf, label, look[label])
-    ax.set(xlabel=xlabel, ylabel=ylabel, xscale="log" if logx else "linear")
+    ax.set(xlabel=xlabel, ylabel=textwrap.fill(ylabel, 36), xscale="log" if logx else "linear")
+    if not logx:
+        ax.locator_params(axis="x", integer=True)
     ax.grid(True, alpha=0.3)
     _legend(fig, list(lines))
     _save(fig, path)
