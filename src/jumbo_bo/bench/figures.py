@@ -44,6 +44,7 @@ STYLES = {
     "mt-bohamiann": (PURPLE, "--"),
 }
 OTHERS = tuple((colour, dash) for dash in ("-", "--", ":") for colour in (BLUE, RED, GREEN, PURPLE, ORANGE, TEAL, PINK))
+FEW_TICKS = 8  # all of them are written at a logarithmic axis
 COLUMNS = 4  # panels beside each other
 
 Bars = Mapping[str, tuple[float, float]]  # label -> mean, error
@@ -168,7 +169,10 @@ def lines_png(x: Array, lines: Lines, path: Path, xlabel: str = "", logx: bool =
     for label, band in lines.items():
         _line(ax, x, band, -math.inf, label, look[label])
     ax.set(xlabel=xlabel, ylabel=textwrap.fill(ylabel, 36), xscale="log" if logx else "linear")
-    if not logx:
+    if logx and len(x) <= FEW_TICKS:
+        ax.set_xticks(x, [f"{value:,.0f}" for value in x])
+        ax.minorticks_off()
+    elif not logx:
         ax.locator_params(axis="x", integer=True)
     ax.grid(True, alpha=0.3)
     _legend(fig, list(lines))
