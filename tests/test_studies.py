@@ -179,13 +179,34 @@ def test_an_enqueued_trial_is_not_also_taken_for_a_deciding_one(rng):
     assert suggestions[0] == suggestions[1]
 
 
-def test_is_taken_looks_at_every_other_trial():
+def test_a_configuration_of_another_trial_is_given_up():
     params = {"x": 0.25, "n": 2}
     kept = {studies.NUMBERS: {"params": params}}
-    assert studies.is_taken(params, [finished(0, 0.25)], 1)
-    assert studies.is_taken(params, [running(0, user_attrs=kept)], 1)
-    assert not studies.is_taken(params, [running(1, user_attrs=kept)], 1)
-    assert not studies.is_taken(params, [finished(0, 0.5), running(2), running(3, {"n": 2})], 1)
+
+    def may_keep(*trials):
+        return studies.may_keep(params, lambda: trials, 1)
+
+    assert may_keep(running(1, user_attrs=kept))  # itself
+    assert may_keep(finished(0, 0.5), running(2), running(3, {"n": 2}))
+    assert not may_keep(finished(0, 0.25))
+    assert not may_keep(running(0, user_attrs=kept))  # an earlier one, however far it is
+    assert not may_keep(running(2, params))  # decided
+    assert not may_keep(running(2, system_attrs={"fixed_params": params}))
+
+
+def test_a_later_trial_is_given_time_to_give_way(monkeypatch):
+    params = {"x": 0.25, "n": 2}
+    undecided = running(2, user_attrs={studies.NUMBERS: {"params": params}})
+    for ending, kept in (
+        (running(2, user_attrs={studies.NUMBERS: {"params": {"x": 0.5, "n": 2}}}), True),
+        (running(2, params), False),
+        (undecided, False),  # for ever: its process is gone
+    ):
+        reads = iter([[undecided], [undecided], *([[ending]] * studies.WAITS)])
+        waits = []
+        monkeypatch.setattr(studies.time, "sleep", waits.append)
+        assert studies.may_keep(params, lambda reads=reads: next(reads), 1) is kept
+        assert len(waits) == (studies.WAITS if ending is undecided else 2)
 
 
 def test_held_parameters_stay_and_the_others_are_searched(rng):

@@ -122,11 +122,15 @@ class JumboSampler(BaseSampler):
         optimizer, suggestion = studies.suggest(optimizer, trials, trial.number)
         for attempt in range(ATTEMPTS):
             if attempt:  # the next best, without fitting again: others decide in the meantime
-                suggestion = optimizer.ask()
+                try:
+                    suggestion = optimizer.ask()
+                except SpaceExhausted:  # what others were expected to take may be free after all
+                    now = study._get_trials(deepcopy=False)
+                    optimizer, suggestion = studies.suggest(optimizer, now, trial.number)
             for key, value in studies.attributes(suggestion).items():
                 study._storage.set_trial_user_attr(trial._trial_id, key, value)  # for other processes, at once
                 trial.user_attrs[key] = value  # for the objective, as Trial.set_user_attr does
-            if not studies.is_taken(suggestion.params, study._get_trials(deepcopy=False), trial.number):
+            if studies.may_keep(suggestion.params, partial(study._get_trials, deepcopy=False), trial.number):
                 break
         if not fixed:
             self._optimizer = optimizer

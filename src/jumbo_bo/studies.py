@@ -10,7 +10,8 @@ Every suggestion is kept with its trial, as two user attributes: `why` is the se
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,6 +25,7 @@ from jumbo_bo.space import GRID_LIMIT, Params, Space
 WHY, NUMBERS = "why", "jumbo"
 DECIDING = timedelta(seconds=60)  # a running trial without parameters this old has lost its process
 MOST_DECIDING = 8
+WAIT, WAITS = 0.01, 50  # seconds, and how often, for a later trial to give way
 MOST_HELD = 2_048  # configurations to choose from when some parameters are fixed
 
 
@@ -53,11 +55,27 @@ def follow(optimizer: Optimizer, trials: Iterable[FrozenTrial]) -> Optimizer:
     return optimizer
 
 
-def is_taken(params: Params, trials: Iterable[FrozenTrial], number: int) -> bool:
-    """Whether a trial other than `number` has this configuration. Asked after the suggestion was stored, it tells when
-    two processes have decided for the same at the same time."""
-    known = (_known(t) for t in trials if t.number != number)
-    return any(all(name in k and k[name] == value for name, value in params.items()) for k in known)
+def may_keep(params: Params, read: Callable[[], Iterable[FrozenTrial]], number: int) -> bool:
+    """Whether trial `number` may keep the configuration that it has just stored. Another process may have stored the
+    same one at the same time. Then the later trial gives way, and the earlier one waits until it did; if that one turns
+    out to be decided, it was the first to look, and the earlier one gives way after all."""
+    for _ in range(WAITS):
+        rivals = [t for t in read() if t.number != number and _has(t, params)]
+        if any(t.number < number or _is_decided(t) for t in rivals):
+            return False
+        if not rivals:
+            return True
+        time.sleep(WAIT)
+    return False  # its process is gone, or slow
+
+
+def _has(trial: FrozenTrial, params: Params) -> bool:
+    known = _known(trial)
+    return all(name in known and known[name] == value for name, value in params.items())
+
+
+def _is_decided(trial: FrozenTrial) -> bool:
+    return trial.state is not TrialState.RUNNING or bool(trial.params) or "fixed_params" in trial.system_attrs
 
 
 def holding(optimizer: Optimizer, fixed: Params, number: int) -> Optimizer:

@@ -29,7 +29,7 @@ from jumbo_bo.methods import Learner
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space import Params
 from jumbo_bo.storage import checked, opened, shown, sqlite_file
-from jumbo_bo.studies import attributes, configuration, is_taken, suggest, unused
+from jumbo_bo.studies import attributes, configuration, may_keep, suggest, unused
 from jumbo_bo.study_file import StudyFile, check_space, space_record
 
 SPACE = "space"  # user attribute of the study
@@ -82,7 +82,7 @@ class Book:
             with self._usable():
                 for key, attribute in attributes(suggestion).items():
                     self.storage.set_trial_user_attr(trial._trial_id, key, attribute)
-            if not is_taken(suggestion.params, self.trials(), trial.number):  # by another machine, at this moment
+            if may_keep(suggestion.params, self.trials, trial.number):  # another machine decides at this moment
                 break
         return optimizer, self.complete(trial, suggestion.params)
 
