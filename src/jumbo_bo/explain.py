@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
 from jumbo_bo.gp import GP, Blocks, mean_by_term, posterior, prior_mean
 from jumbo_bo.history import History
@@ -25,7 +26,8 @@ from jumbo_bo.warp import Warp
 Array = npt.NDArray[np.float64]
 
 OLD_BLOCKS = ("g", "h", "m")
-INTERVAL = 1.6449  # standard deviations: nine of ten values should fall between low and high
+INTERVAL = 0.95  # quantile: nine of ten values should fall between low and high
+PRIOR_TRIALS = 2  # that the priors of the hyperparameters are worth
 WITNESSES = 5_000  # good old runs looked through for the nearest ones, of all tasks together
 NEAREST = 3
 
@@ -123,10 +125,11 @@ def _by_source(gp: GP, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> old 
     return prior_mean(gp.kernel, blocks) + by_term[from_old].sum(axis=0), by_term[~from_old].sum(axis=0)
 
 
-def predict(p: Parts | None, warp: Warp, sign: float) -> Prediction:
+def predict(p: Parts | None, warp: Warp, sign: float, trials: int) -> Prediction:
+    """The interval is Student's: noise and amplitudes are estimated from this many finished trials."""
     if p is None:
         return Prediction(math.nan, math.nan, math.nan, math.nan)
-    reach = INTERVAL * math.sqrt(p.sd**2 + p.noise)
+    reach = float(stdtrit(trials + PRIOR_TRIALS, INTERVAL)) * math.sqrt(p.sd**2 + p.noise)
     z = [p.mean, p.mean - p.sd, p.mean + p.sd, p.mean - reach, p.mean + reach]
     middle, below, above, *ends = sign * warp.inverse(np.array(z))
     return Prediction(float(middle), float(abs(above - below) / 2), float(min(ends)), float(max(ends)))

@@ -234,7 +234,7 @@ class Optimizer:
         params = dict(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
         _, warp = self._standardised(len(self._trials))
         reasons = parts(choice, self._domain.featurise(best.u[None]))
-        prediction = predict(reasons, warp, self._sign)
+        prediction = predict(reasons, warp, self._sign, len(view.z))
         explanation = Explanation(
             why=why(reasons, choice, view, prediction),
             predicted=prediction,
