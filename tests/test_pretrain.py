@@ -287,8 +287,10 @@ def test_the_first_member_is_the_net_that_is_trained_alone():
     assert len(one.info["members"]) == 1
     assert one.n_z == ALONE.n_z
     three = pretrain(TWO, replace(QUICK, members=3, max_steps=150), seed=3)
+    # The same compiled code on the same rows: equal to the bit. The forward pass multiplies matrices of another shape,
+    # which the linear algebra may add up in another order: equal up to rounding.
     np.testing.assert_array_equal(three.layers[0][0][:, : QUICK.n_u], one.layers[0][0])
-    np.testing.assert_array_equal(three.h_mean[: QUICK.n_z], one.h_mean)
+    np.testing.assert_allclose(three.h_mean[: QUICK.n_z], one.h_mean, rtol=0, atol=1e-13)
     assert three.info["members"][0] == one.info["members"][0]
 
 

@@ -240,7 +240,7 @@ def _evolve(pool: _Pool, starts: Array, rng: np.random.Generator) -> None:
         points = np.clip(centre[:, None] + width[:, None] * moves, 0.0, 1.0)
         points[:, 0] = centre
         scores = pool.add(points.reshape(-1, centre.shape[1])).reshape(len(centre), OFFSPRING)
-        order = np.argsort(-scores, axis=1)[:, :PARENTS]
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :PARENTS]
         parents = np.take_along_axis(points, order[:, :, None], axis=1)
         moved = np.einsum("p,spd->sd", weight, parents)
         # The spread of the parents plus the step just made: wide while it travels, narrow once it has arrived.

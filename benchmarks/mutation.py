@@ -1,0 +1,183 @@
+"""How many small changes of the core do the tests notice?
+
+    .venv/bin/pip install mutmut==3.8.1
+    .venv/bin/python benchmarks/mutation.py             # a sample of every module, about an hour on two cores
+    .venv/bin/python benchmarks/mutation.py gp warp     # only these
+    .venv/bin/python benchmarks/mutation.py --report    # what is known so far
+
+mutmut makes the mutants: an operator swapped, a number raised by one, an argument left out, a condition turned. Of its
+three changes of a text only the first counts, because upper and lower case of a message say nothing about the code. A
+seeded sample of each module is tried; module constants and defaults of fields take part. Every mutant runs in a process
+of its own, in a copy of the repository, against the tests named below; one that fails a test or takes LIMIT seconds is
+killed. mutmut's own runner is not used: it forks after the tests have run, and jax and Polars do not survive that.
+
+Results are kept in a file and continued; a module whose code changed is drawn anew. Mutants that survive are shown as
+differences.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import hashlib
+import json
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+REPO = Path(__file__).resolve().parent.parent
+LIMIT = 240  # seconds; the slowest list of tests takes a quarter of it
+TESTS = {
+    "gp": ["test_gp.py", "methods/test_joint.py"],
+    "kernel": ["test_gp.py", "methods/test_joint.py"],
+    "acquisition": ["test_acquisition.py", "test_explain.py"],
+    "argmax": ["test_argmax.py"],
+    "warp": ["test_warp.py"],
+    "space": ["test_space.py"],
+    "axes": ["test_space.py"],
+    "features": ["test_features.py", "test_row_gp.py"],
+    "training": ["test_training.py", "test_pretrain.py"],
+    "optimizer": ["test_optimizer.py", "test_explain.py"],
+    "methods/joint": ["methods/test_joint.py", "test_explain.py"],
+    "methods/jumbo": ["methods/test_jumbo.py", "methods/test_ablations.py", "test_explain.py"],
+    "studies": ["test_studies.py", "test_sampler.py"],
+}
+
+
+def mutants(code: str) -> list[str]:
+    """The module with one change each."""
+    import libcst
+    from mutmut.mutation.file_mutation import create_mutations
+
+    module, mutations, *_ = create_mutations("module.py", code)
+    made, texts = [], set()
+    for mutation in mutations:
+        original = mutation.original_node
+        if isinstance(original, libcst.SimpleString) and id(original) in texts:
+            continue
+        texts.add(id(original))
+        made.append(module.deep_replace(original, mutation.mutated_node).code)  # type: ignore[attr-defined]
+    return made
+
+
+def sample(code: str, n: int) -> list[str]:
+    made = mutants(code)
+    chosen = np.random.default_rng(0).permutation(len(made))[:n]
+    return [made[i] for i in sorted(chosen)]
+
+
+def change(before: str, after: str) -> str:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    return "\n".join(line for line in lines if not line.startswith(("---", "+++")))
+
+
+def run_tests(folder: str, tests: list[str]) -> None:
+    """In a process of its own; the exit code is pytest's."""
+    import pytest
+
+    os.chdir(folder)
+    os.environ["PYTHONPATH"] = f"{folder}/src"  # for the processes that tests start
+    sys.path.insert(0, f"{folder}/src")
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    wanted = [f"tests/{test}" for test in tests if Path(f"tests/{test}").exists()]
+    sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", "not interop and not integration", *wanted]))
+
+
+def killed(context: Any, folder: Path, module: str, mutant: str) -> bool:
+    path = folder / "src/jumbo_bo" / f"{module}.py"
+    before = path.read_text()
+    path.write_text(mutant)
+    try:
+        process = context.Process(target=run_tests, args=(str(folder), TESTS[module]))
+        process.start()
+        process.join(LIMIT)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        return bool(process.exitcode != 0)
+    finally:
+        path.write_text(before)
+
+
+def work(modules: list[str], n: int, results: Path, processes: int) -> None:
+    context = multiprocessing.get_context("forkserver")
+    # What needs no threads before the fork; a mutant then starts in half a second.
+    context.set_forkserver_preload(["jax", "optuna", "scipy.stats", "scipy.optimize", "sklearn.gaussian_process", "pytest"])
+    with tempfile.TemporaryDirectory() as temporary:
+        folders: SimpleQueue[Path] = SimpleQueue()
+        for i in range(processes):
+            folder = Path(temporary) / str(i)
+            wanted = shutil.ignore_patterns(".*", "__pycache__", "results", "_build")
+            shutil.copytree(REPO, folder, ignore=wanted)
+            folders.put(folder)
+        for module in modules:
+            code = (REPO / "src/jumbo_bo" / f"{module}.py").read_text()
+            known = {row["key"] for row in read(results)}
+            todo = [(key, mutant) for key, mutant in keyed(module, code, n) if key not in known]
+
+            def one(item: tuple[str, str]) -> None:
+                folder = folders.get()
+                dead = killed(context, folder, module, item[1])  # noqa: B023 (the pool ends with the loop's turn)
+                folders.put(folder)
+                row = {"key": item[0], "module": module, "killed": dead, "change": change(code, item[1])}  # noqa: B023
+                with results.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+
+            with ThreadPoolExecutor(processes) as pool:
+                list(pool.map(one, todo))
+            print(summary(module, code, n, results), flush=True)
+
+
+def keyed(module: str, code: str, n: int) -> Iterator[tuple[str, str]]:
+    for mutant in sample(code, n):
+        yield hashlib.sha256(f"{module}\n{mutant}".encode()).hexdigest()[:16], mutant
+
+
+def read(results: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+
+
+def summary(module: str, code: str, n: int, results: Path) -> str:
+    wanted = {key for key, _ in keyed(module, code, n)}
+    last = {row["key"]: row for row in read(results) if row["key"] in wanted}
+    dead = sum(row["killed"] for row in last.values())
+    return f"| {module} | {len(mutants(code)):,} | {len(last)} | {dead} | {dead / max(1, len(last)):.0%} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("modules", nargs="*", default=list(TESTS), help=f"of {', '.join(TESTS)}")
+    parser.add_argument("-n", type=int, default=60, help="mutants per module")
+    parser.add_argument("--results", type=Path, default=Path("mutation.jsonl"), help="file of what was found")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--again", action="store_true", help="try the survivors again")
+    parser.add_argument("--report", action="store_true", help="only show what is known, with the survivors")
+    options = parser.parse_args()
+    if options.again:
+        rows = [row for row in read(options.results) if row["killed"] or row["module"] not in options.modules]
+        options.results.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if not options.report:
+        work(options.modules, options.n, options.results, options.processes)
+        return
+    print("| module | mutants | tried | killed | share |\n| --- | --- | --- | --- | --- |")
+    for module in options.modules:
+        code = (REPO / "src/jumbo_bo" / f"{module}.py").read_text()
+        print(summary(module, code, options.n, options.results))
+    for row in read(options.results):
+        if row["module"] in options.modules and not row["killed"]:
+            print(f"\n{row['module']} {row['key']}\n{row['change']}")
+
+
+if __name__ == "__main__":
+    main()
