@@ -6,7 +6,8 @@
     .venv/bin/python benchmarks/mutation.py --report    # what is known so far
 
 mutmut makes the mutants: an operator swapped, a number raised by one, an argument left out, a condition turned. Of its
-three changes of a text only the first counts, because upper and lower case of a message say nothing about the code. A
+three changes of a text only the first counts, because upper and lower case of a message say nothing about the code;
+`__all__`, zip's `strict` and astype's `copy` do not count either: they guard and hasten, and no result shows them. A
 seeded sample of each module is tried; module constants and defaults of fields take part. Every mutant runs in a process
 of its own, in a copy of the repository, against the tests named below; one that fails a test or takes LIMIT seconds is
 killed. mutmut's own runner is not used: it forks after the tests have run, and jax and Polars do not survive that.
@@ -23,11 +24,13 @@ import hashlib
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -35,7 +38,10 @@ from typing import Any
 import numpy as np
 
 REPO = Path(__file__).resolve().parent.parent
+SILENT = re.compile(r"^__all__ = \[.*?^\]|,\s*(strict|copy)=\w+", re.DOTALL | re.MULTILINE)
 LIMIT = 240  # seconds; the slowest list of tests takes a quarter of it
+# What starts no thread when it is imported; with it at hand a mutant starts in half a second.
+PRELOAD = ["jax", "optuna", "scipy.stats", "scipy.optimize", "sklearn.gaussian_process", "pytest"]
 TESTS = {
     "gp": ["test_gp.py", "methods/test_joint.py"],
     "kernel": ["test_gp.py", "methods/test_joint.py"],
@@ -53,26 +59,28 @@ TESTS = {
 }
 
 
-def mutants(code: str) -> list[str]:
-    """The module with one change each."""
+@cache
+def sample(code: str, n: int) -> tuple[int, list[str]]:
+    """How many mutants there are, and the module with one change each of n drawn from them."""
     import libcst
     from mutmut.mutation.file_mutation import create_mutations
 
     module, mutations, *_ = create_mutations("module.py", code)
-    made, texts = [], set()
+    texts: set[int] = set()
+    usable = []
     for mutation in mutations:
         original = mutation.original_node
-        if isinstance(original, libcst.SimpleString) and id(original) in texts:
-            continue
+        if not (isinstance(original, libcst.SimpleString) and id(original) in texts):
+            usable.append(mutation)
         texts.add(id(original))
-        made.append(module.deep_replace(original, mutation.mutated_node).code)  # type: ignore[attr-defined]
-    return made
-
-
-def sample(code: str, n: int) -> list[str]:
-    made = mutants(code)
-    chosen = np.random.default_rng(0).permutation(len(made))[:n]
-    return [made[i] for i in sorted(chosen)]
+    drawn: list[str] = []
+    for i in np.random.default_rng(0).permutation(len(usable)):
+        mutant = module.deep_replace(usable[i].original_node, usable[i].mutated_node).code  # type: ignore[attr-defined]
+        if SILENT.sub("", mutant) != SILENT.sub("", code):
+            drawn.append(mutant)
+        if len(drawn) == n:
+            break
+    return len(usable), drawn
 
 
 def change(before: str, after: str) -> str:
@@ -112,8 +120,7 @@ def killed(context: Any, folder: Path, module: str, mutant: str) -> bool:
 
 def work(modules: list[str], n: int, results: Path, processes: int) -> None:
     context = multiprocessing.get_context("forkserver")
-    # What needs no threads before the fork; a mutant then starts in half a second.
-    context.set_forkserver_preload(["jax", "optuna", "scipy.stats", "scipy.optimize", "sklearn.gaussian_process", "pytest"])
+    context.set_forkserver_preload(PRELOAD)
     with tempfile.TemporaryDirectory() as temporary:
         folders: SimpleQueue[Path] = SimpleQueue()
         for i in range(processes):
@@ -140,7 +147,7 @@ def work(modules: list[str], n: int, results: Path, processes: int) -> None:
 
 
 def keyed(module: str, code: str, n: int) -> Iterator[tuple[str, str]]:
-    for mutant in sample(code, n):
+    for mutant in sample(code, n)[1]:
         yield hashlib.sha256(f"{module}\n{mutant}".encode()).hexdigest()[:16], mutant
 
 
@@ -152,7 +159,7 @@ def summary(module: str, code: str, n: int, results: Path) -> str:
     wanted = {key for key, _ in keyed(module, code, n)}
     last = {row["key"]: row for row in read(results) if row["key"] in wanted}
     dead = sum(row["killed"] for row in last.values())
-    return f"| {module} | {len(mutants(code)):,} | {len(last)} | {dead} | {dead / max(1, len(last)):.0%} |"
+    return f"| {module} | {sample(code, n)[0]:,} | {len(last)} | {dead} | {dead / max(1, len(last)):.0%} |"
 
 
 def main() -> None:
