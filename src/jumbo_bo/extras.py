@@ -5,6 +5,7 @@ The command for pip is right after an installation from a clone, too: pip takes 
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 
 from jumbo_bo.errors import UserError
@@ -36,5 +37,7 @@ def command(*extras: str) -> str:
 
 
 def _installed(module: str) -> bool:
+    if module in sys.modules:
+        return sys.modules[module] is not None
     spec = find_spec(module)
     return spec is not None and spec.origin is not None  # a folder of that name, such as ray/, is no package

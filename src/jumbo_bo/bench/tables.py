@@ -10,8 +10,8 @@ Notation
     values  (N, S) one column per training seed
     steps   (4, N, 4) SMALL as it is stored: log(loss) in multiples of STEP, rounded
 
-Rows follow `family.space.grid()`. The package's files are pickles of plain dicts; they are read without importing it, by
-an unpickler that refuses every class and function, so a tampered file cannot run code.
+Rows follow `family.space.grid()`. The files of the package are pickles of plain dicts. They are read without importing
+it, by an unpickler that refuses every class and function, so a tampered file cannot run code.
 """
 
 from __future__ import annotations
