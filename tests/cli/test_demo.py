@@ -266,9 +266,9 @@ def test_ranks_are_of_the_lowest_value_so_far() -> None:
     def by_rank(rank: int) -> Params:
         return CONFIGURATIONS[order[rank - 1]]
 
-    rows = [Row(by_rank(59), 0.5, ""), Row(by_rank(1), 0.3, ""), Row(by_rank(50), 0.2, ""), Row(by_rank(1), 0.1, "")]
+    rows = [Row(by_rank(59), 0.5, ""), Row(by_rank(1), 0.3, ""), Row(by_rank(49), 0.2, ""), Row(by_rank(1), 0.1, "")]
     assert demo.score(case, "m", rows[:1]).ranks == {1: 59}
-    assert demo.score(case, "m", rows[:3]).ranks == {1: 59, 3: 50}
+    assert demo.score(case, "m", rows[:3]).ranks == {1: 59, 3: 49}
     end = demo.score(case, "m", rows)
     assert end.ranks == {1: 59, 4: 1}
     assert end.loss == pytest.approx(surface(0.0).min())

@@ -130,8 +130,8 @@ def _trials(rows: Sequence[Row], width: int, last: int | None = None) -> Table:
 def _conclude(screen: Console, case: Case, options: Options, rows: Sequence[Row], scores: Sequence[Score]) -> None:
     best = min(rows, key=lambda row: row.value).params.items()
     screen.print(f"\nBest configuration: {', '.join(f'{name}={value}' for name, value in best)}\n")
-    title = f"Rank of the best so far among {len(case.losses):,}, after so many trials"
-    table = Table("method", title=title, title_justify="left")
+    screen.print(f"Rank of the best so far among {len(case.losses):,}, after so many trials:")
+    table = Table("method")
     for name in (*map(str, scores[0].ranks), "true loss"):
         table.add_column(name, justify="right")
     for s in scores:
@@ -139,8 +139,9 @@ def _conclude(screen: Console, case: Case, options: Options, rows: Sequence[Row]
     table.add_row("optimum", *("1" for _ in scores[0].ranks), number(case.losses[0]), style="dim")
     screen.print(table)
     screen.print(
-        "A trial shows the loss of one training; the true loss is the mean of four, and ranks go by it. gp-ucb does "
-        "not see the old runs. They are a head start: with enough trials a search without them catches up.\n\n"
+        "A trial shows the loss of one training; the true loss is the mean of four, and ranks go by it. Of the "
+        "old runs gp-ucb knows only the scale. They are a head start: with enough trials a search without them catches "
+        "up.\n\n"
         f"This was one run each, with seed {options.seed}. For many seeds, on the complete tables (62,208 "
         "configurations):\n"
         f"      {command('bench')}\n      jumbo bench fcnet-dt --problems {options.target}\n\n"
