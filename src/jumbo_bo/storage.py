@@ -19,6 +19,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
 from jumbo_bo.errors import UserError
+from jumbo_bo.extras import command, require
 
 JOURNALS = (".journal", ".log")
 PATIENCE = 60  # seconds a writer waits for another one to let go of an SQLite file
@@ -78,6 +79,8 @@ def _open(address: str, url: URL | None) -> BaseStorage:
             return JournalStorage(JournalFileBackend(address))
         except OSError as error:
             raise _explained(address, error) from error
+    if url.drivername == "postgresql+psycopg":
+        require(f"the storage {shown(address)}", "psycopg")
     patient = {"connect_args": {"timeout": PATIENCE}} if url.get_backend_name() == "sqlite" else {}
     try:
         try:
@@ -93,7 +96,10 @@ def _explained(address: str, error: Exception) -> UserError:
     cause = getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error
     reason = (str(cause).strip() or type(cause).__name__).splitlines()[0]
     if isinstance(error, ImportError):
-        return UserError(f"the storage {shown(address)} needs a driver ({reason}); for PostgreSQL: pip install psycopg")
+        return UserError(
+            f"the storage {shown(address)} needs a driver ({reason}); for PostgreSQL run: {command('postgresql')}, and "
+            "write postgresql+psycopg://..."
+        )
     return UserError(
         f"cannot use the storage {shown(address)} ({reason}); check that it exists, that its folder can be written to "
         "and that no other program holds it, then run the same command again: finished trials are kept"

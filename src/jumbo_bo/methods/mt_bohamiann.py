@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from jumbo_bo.extras import require
 from jumbo_bo.gp import Blocks, Normal
 from jumbo_bo.history import History
 from jumbo_bo.methods.base import Array, Choice, Schedule, View, space_filling
@@ -60,10 +60,10 @@ class MTBohamiann:
     initial: int = 3  # space-filling trials when there are no old runs
     preset: str | None = None
     old_scale: bool = True
+    needs: ClassVar[tuple[str, ...]] = ("blackjax",)  # samples the nets
 
     def check(self, history: History) -> None:
-        if find_spec("blackjax") is None:
-            raise ValueError("mt-bohamiann samples its nets with BlackJAX; pip install jumbo-bo[baselines]")
+        require("mt-bohamiann", *self.needs)
 
     def learn(self, history: History, seed: int) -> Learned:
         from jumbo_bo.learners import bnn

@@ -13,7 +13,6 @@ Each suggestion comes from a new study in memory that is given all trials, so a 
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import threading
 from collections.abc import Iterator
@@ -29,11 +28,12 @@ from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from jumbo_bo.axes import Axis, Nominal, Ordinal, centres
+from jumbo_bo.extras import require
 from jumbo_bo.history import History
 from jumbo_bo.methods.base import Array, Choice, View, closest
 from jumbo_bo.space import Params, Space
 
-NEEDS = {"optuna-gp": ("torch", "optuna-gp"), "cma-es": ("cmaes", "baselines")}  # package, extra
+NEEDS = {"optuna-gp": ("torch",), "cma-es": ("cmaes",)}
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,12 @@ class OptunaSampler:
     preset: str | None = None
     old_scale: bool = False
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return NEEDS.get(self.sampler, ())
+
     def check(self, history: History) -> None:
-        package, extra = NEEDS.get(self.sampler, (None, None))
-        if package and importlib.util.find_spec(package) is None:
-            name = self.sampler
-            raise ValueError(f"{name} needs {package}, which is not installed: pip install 'jumbo-bo[{extra}]'")
+        require(self.sampler, *self.needs)
 
     def __call__(self, view: View) -> Choice:
         space, n = view.space, len(view.u)

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from jumbo_bo import supervise
 from jumbo_bo.errors import UserError
+from jumbo_bo.extras import require
 from jumbo_bo.supervise import held, take
 
 
@@ -64,10 +65,8 @@ class OnRay:
     """A Ray task per attempt. The study's folder must be the same one on every node, as on a shared file system."""
 
     def __init__(self, address: str | None = None) -> None:
-        try:
-            ray: Any = import_module("ray")
-        except ImportError:
-            raise UserError("--engine ray needs Ray; pip install 'jumbo-bo[ray]'") from None
+        require("--engine ray", "ray")
+        ray: Any = import_module("ray")
         self._ray = ray
         self._tasks: dict[Path, Any] = {}
         try:

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from jumbo_bo.errors import UserError
+from jumbo_bo.extras import require
 from jumbo_bo.frames import Columns, closest
 from jumbo_bo.history import History
 from jumbo_bo.space import Space
@@ -82,10 +83,9 @@ def _run(run: Any, experiment: str) -> Run:
 
 @contextmanager
 def _opened(address: str) -> Iterator[Any]:
-    try:
-        from mlflow import MlflowClient
-    except ModuleNotFoundError as error:
-        raise UserError(f"reading MLflow needs its client ({error}): pip install 'jumbo-bo[mlflow]'") from error
+    require("reading an MLflow store", "mlflow")
+    from mlflow import MlflowClient
+
     scheme = urlsplit(address).scheme.split("+")[0]
     if scheme in ("postgresql", "mysql", "mssql"):
         raise UserError(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import os
+import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -176,7 +178,7 @@ def test_the_suite_prepares_seeds_and_takes_fewer_signals(
     tmp_path: Path, calls: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUMBO_CACHE", str(tmp_path))
-    monkeypatch.setattr(problem, "require", lambda program: None)
+    monkeypatch.setattr(problem, "check_tools", lambda: None)
     suite = SUITES["circuit"]
     suite.prepare({1, 0}, 2)
     assert calls == ["schematic"] * 2000
@@ -189,10 +191,13 @@ def test_the_suite_prepares_seeds_and_takes_fewer_signals(
             suite(f"{TASK}@{wrong}", None, 0)
 
 
-def test_without_magic_no_run_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match=r"magic is missing; run: apt-get install"):
+@pytest.mark.parametrize("missing", ["ngspice", "magic", "sky130"])
+def test_without_its_tools_no_run_begins(missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda program: None if program == missing else program)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=rf"run: (apt-get|pip) install .*{missing}"):
         problem.prepare([0], 1, tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_finished_runs_need_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,11 +20,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from jumbo_bo.bench.circuit import TASK, netlist
+from jumbo_bo.bench.circuit import TASK, models, netlist
 from jumbo_bo.bench.circuit.design import Design, sizes
 from jumbo_bo.bench.circuit.extract import extract, netlist_with_parasitics
 from jumbo_bo.bench.circuit.measure import Specs, measure
-from jumbo_bo.bench.circuit.programs import Failed
+from jumbo_bo.bench.circuit.programs import Failed, require
 from jumbo_bo.bench.circuit.score import score
 from jumbo_bo.bench.circuit.simulate import Simulation, simulate
 
@@ -37,6 +37,13 @@ class Result:
     specs: Specs | None
     score: float  # NaN: failed
     error: str = ""
+
+
+def check_tools() -> None:
+    """All that both modes need is installed; otherwise an error says how to."""
+    for program in ("ngspice", "magic"):
+        require(program)
+    models.folder()
 
 
 def run(design: Design, mode: Mode, folder: Path) -> Simulation:

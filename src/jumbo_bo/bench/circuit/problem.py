@@ -22,8 +22,7 @@ from rich.progress import track
 
 from jumbo_bo.bench.circuit import TASK
 from jumbo_bo.bench.circuit.design import SPACE, Design
-from jumbo_bo.bench.circuit.evaluate import Cache, Result, alone, evaluate_many
-from jumbo_bo.bench.circuit.programs import require
+from jumbo_bo.bench.circuit.evaluate import Cache, Result, alone, check_tools, evaluate_many
 from jumbo_bo.bench.circuit.search import best_known
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.errors import UserError
@@ -62,8 +61,9 @@ def problem(
 
 
 def prepare(seeds: Iterable[int], jobs: int, folder: Path | None = None) -> None:
-    """Simulates the old runs of these seeds, `jobs` designs at a time, and sees that what layouts need is there."""
-    require("magic")
+    """Sees that all that simulations need is there, then simulates the old runs of these seeds, `jobs` designs at a
+    time."""
+    check_tools()
     for seed in sorted(set(seeds)):
         offline(seed, folder or default_folder() / "circuit", jobs)
 

@@ -10,17 +10,20 @@ from rich.table import Table
 
 from jumbo_bo.bench.circuit import TASK, pictures
 from jumbo_bo.bench.circuit.design import Design, sizes
-from jumbo_bo.bench.circuit.evaluate import MODES, run
+from jumbo_bo.bench.circuit.evaluate import MODES, check_tools, run
 from jumbo_bo.bench.circuit.layout import layout
 from jumbo_bo.bench.circuit.measure import Specs, measure
 from jumbo_bo.bench.circuit.programs import Failed
 from jumbo_bo.bench.circuit.score import GOALS, Goal, score
 from jumbo_bo.bench.circuit.simulate import Simulation
 from jumbo_bo.errors import UserError
+from jumbo_bo.extras import require
 
 
 def show(design: Design, out: Path, console: Console) -> None:
     """Evaluates the design, keeping every file of both simulations in the folder, and shows what came out."""
+    require("the picture of the layout", "matplotlib")
+    check_tools()
     simulations: dict[str, Simulation] = {}
     for mode in MODES:
         folder = out / mode

