@@ -22,6 +22,7 @@ import contextlib
 import io
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -206,3 +207,18 @@ def test_a_page_that_lies_is_found(block: str, tmp_path: Path) -> None:
         page.write_text("```text\nany text\n```\n" + block.format(shown))
         with pytest.raises(AssertionError, match="four") if shown == "four" else contextlib.nullcontext():
             run_page(page, tmp_path, lambda code: bash(code, tmp_path, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('<script async src="https://cdn.example/math.js"></script>', 1),
+        ('<link rel="stylesheet" href="//fonts.example/a.css" /><img alt="" src="http://example.org/a.png">', 2),
+        ("@import 'https://fonts.example/a.css'; a { background: url(https://example.org/a.png) }", 2),
+        ("decode(u: TypeAliasForwardRef('Array'))", 1),
+        ('<script src="_static/a.js"></script><a href="https://optuna.org">Optuna</a> a { src: url(a.woff2) }', 0),
+    ],
+)
+def test_the_site_loads_nothing_from_elsewhere(text: str, found: int) -> None:
+    """`make docs` looks at every file of the site in this way."""
+    assert len(runpy.run_path(str(REPO / "docs" / "conf.py"))["faults"](text)) == found

@@ -167,6 +167,7 @@ class FeatureNet:
 
     @classmethod
     def load(cls, path: str | Path, space: Space) -> FeatureNet:
+        """Reads what `save` wrote, for the space it was trained for."""
         path = Path(at_home(path))
         header, tensors = _read(path)
         if header.get("format") != FORMAT:

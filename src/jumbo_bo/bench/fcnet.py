@@ -53,11 +53,8 @@ def _authors_runs(data_dir: Path | None, file: str, column: str, task: str) -> H
 def authors_data(data_dir: Path | None) -> Path:
     """The folder with the authors' CSVs: `data_dir`, else $JUMBO_DATA, else shared/data beside the repository."""
     given = data_dir or os.environ.get("JUMBO_DATA")
-    roots = (
-        [Path(at_home(given))]
-        if given
-        else [Path.cwd().parent / "shared/data", Path(__file__).parents[4] / "shared/data"]
-    )
+    beside = [Path.cwd().parent / "shared/data", Path(__file__).parents[4] / "shared/data"]
+    roots = [Path(at_home(given))] if given else beside
     for root in roots:
         for folder in (root / "jumbo-authors", root):
             if (folder / "naval_e3.csv").exists():
