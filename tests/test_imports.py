@@ -14,7 +14,7 @@ SRC = Path(__file__).resolve().parent.parent / "src" / "jumbo_bo"
 
 # A module imports from earlier lines only; the modules of a package (methods, bench) also from each other.
 LAYERS = (
-    ("axes", "errors", "supervise"),
+    ("axes", "errors", "paths", "supervise"),
     ("extras",),
     ("space", "warp", "summary", "storage"),
     ("frames", "kernel", "likeness"),

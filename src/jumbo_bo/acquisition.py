@@ -59,6 +59,7 @@ def theory_beta_continuous(d: int, delta: float = 0.1, a: float = 1.0, b: float 
 
 
 def ucb(gp: GP, beta: float) -> Score:
+    """mean + sqrt(beta) sd."""
     return bounds(gp)(beta)
 
 

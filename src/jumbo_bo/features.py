@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 
+from jumbo_bo.paths import at_home
 from jumbo_bo.row_gp import RowGP, blend
 from jumbo_bo.space import Space
 from jumbo_bo.warp import Warp
@@ -146,7 +147,7 @@ class FeatureNet:
         """Writes one file. A reader sees the old file or the whole new one, never half of it."""
         import safetensors.numpy
 
-        path = Path(path)
+        path = Path(at_home(path))
         header = {
             "format": FORMAT,
             "space": self.space_fingerprint,
@@ -166,7 +167,8 @@ class FeatureNet:
 
     @classmethod
     def load(cls, path: str | Path, space: Space) -> FeatureNet:
-        path = Path(path)
+        """Reads what `save` wrote, for the space it was trained for."""
+        path = Path(at_home(path))
         header, tensors = _read(path)
         if header.get("format") != FORMAT:
             raise ValueError(

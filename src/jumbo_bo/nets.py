@@ -17,6 +17,7 @@ from pathlib import Path
 
 from jumbo_bo.features import FORMAT, FeatureNet
 from jumbo_bo.history import History
+from jumbo_bo.paths import at_home
 from jumbo_bo.training import Pretraining, resolve
 
 try:
@@ -28,8 +29,8 @@ except ImportError:  # Windows: two processes may learn the same net, the result
 def default_folder() -> Path:
     """$JUMBO_CACHE, or jumbo-bo in the user's cache folder."""
     if own := os.environ.get("JUMBO_CACHE"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jumbo-bo"
+        return Path(at_home(own))
+    return Path(at_home(os.environ.get("XDG_CACHE_HOME") or "~/.cache")) / "jumbo-bo"
 
 
 def learned(

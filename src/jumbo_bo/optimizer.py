@@ -27,6 +27,7 @@ from jumbo_bo.history import History
 from jumbo_bo.methods import METHODS, Choice, Learner, Recipe, View
 from jumbo_bo.methods.base import FOLLOW_UP, RESTART, Choosy, Past
 from jumbo_bo.nets import learned
+from jumbo_bo.paths import at_home
 from jumbo_bo.space import Params, Space
 from jumbo_bo.warp import Warp, fit_warp
 
@@ -111,7 +112,7 @@ class Optimizer:
             self.recipe.check(history if isinstance(history, History) else History.empty(space))
         self.seed = seed
         self.candidates = [dict(c) for c in _rows(candidates)] if candidates is not None else None
-        self.cache = None if cache is None else Path(cache)
+        self.cache = None if cache is None else Path(at_home(cache))
         self._sign = -1.0 if direction == "minimize" else 1.0
         self._listed = None if self.candidates is None else encode_candidates(space, self.candidates)
         self._trials = _old_target_trials(space, history, seed)

@@ -21,6 +21,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.frames import Columns, Source, closest, text_or_typed
 from jumbo_bo.history import History, checked, from_source
+from jumbo_bo.paths import at_home
 from jumbo_bo.space import Space
 from jumbo_bo.summary import Dropped
 
@@ -66,6 +67,7 @@ def from_storage(
     """The studies of an Optuna storage (all of them, or those named). Options as in `from_study`."""
     shown = _without_password(storage) if isinstance(storage, str) else type(storage).__name__
     if isinstance(storage, str):
+        storage = at_home(storage)
         _check_sqlite_file(storage)
     try:
         known = optuna.get_all_study_names(storage)
@@ -138,7 +140,7 @@ def files_of(path: PathLike | Iterable[PathLike]) -> list[Path]:
         path = [path]
     files: list[Path] = []
     for entry in path:
-        text = os.fspath(entry)
+        text = at_home(entry)
         if os.path.isdir(text):
             raise ValueError(
                 f"{text} is a folder; pass a glob of its files, for example {os.path.join(text, '*.csv')!r}"

@@ -20,6 +20,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, Prog
 
 from jumbo_bo.errors import UserError
 from jumbo_bo.extras import command, require
+from jumbo_bo.paths import at_home
 
 JOURNALS = (".journal", ".log")
 PATIENCE = 60  # seconds a writer waits for another one to let go of an SQLite file
@@ -29,6 +30,7 @@ PATIENCE = 60  # seconds a writer waits for another one to let go of an SQLite f
 def opened(address: str, create: bool = True) -> Iterator[BaseStorage]:
     """The storage, closed at the end. Database errors, also later ones inside the block, become a UserError."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    address = at_home(address)
     url = checked(address)
     file = sqlite_file(url) if url else Path(address)
     if not create and file is not None and not file.exists():

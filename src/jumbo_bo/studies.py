@@ -136,6 +136,7 @@ def attributes(suggestion: Suggestion) -> dict[str, Any]:
 
 
 def explanation(trial: FrozenTrial) -> Explanation | None:
+    """Why the trial was suggested; None when it was not suggested by jumbo-bo."""
     kept = trial.user_attrs.get(NUMBERS)
     return None if kept is None else Explanation.from_json(kept)
 

@@ -29,6 +29,7 @@ from jumbo_bo.errors import UserError
 from jumbo_bo.frames import Columns, closest
 from jumbo_bo.history import History
 from jumbo_bo.methods import METHODS
+from jumbo_bo.paths import at_home
 from jumbo_bo.readers import from_storage, read_history
 from jumbo_bo.space import Params, Space
 from jumbo_bo.storage import checked, opened, sqlite_file
@@ -106,7 +107,7 @@ class StudyFile:
 
 
 def load(path: str | os.PathLike[str]) -> StudyFile:
-    file = Path(path)
+    file = Path(at_home(path))
     top = toml.read(file)
     top.only(*(f.name for f in fields(StudyFile) if f.name not in ("path", "past", "job")), "history", "objective")
     name = top.take("name", NAME)
@@ -209,7 +210,7 @@ def _read(past: Past, space: Space, direction: str, folder: Path) -> History:
 
 def _path(text: str, folder: Path) -> str:
     """From the folder of the study file; shown from the current folder when it is below that."""
-    text = os.path.expanduser(text)
+    text = at_home(text)
     if os.path.isabs(text):
         return text
     # The folder's own name may look like a pattern.
@@ -219,6 +220,7 @@ def _path(text: str, folder: Path) -> str:
 
 
 def _located(address: str, folder: Path) -> str:
+    address = at_home(address)
     url = checked(address) if "://" in address else None
     file = sqlite_file(url) if url else Path(address)
     if file is None or file.is_absolute() or str(file).startswith("file:"):

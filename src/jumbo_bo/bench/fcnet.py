@@ -18,6 +18,7 @@ from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import FCNET, Family
 from jumbo_bo.bench.tabular import old_tables, tabular
 from jumbo_bo.history import History
+from jumbo_bo.paths import at_home
 
 UNITS = {"protein": 1e-3, "parkinsons": 1e-3, "naval": 1e-5, "slice": 1e-4}
 EPOCH3 = ("protein", "parkinsons", "naval")
@@ -54,8 +55,9 @@ def _authors_runs(data_dir: Path | None, file: str, column: str, task: str) -> H
 
 def authors_data(data_dir: Path | None) -> Path:
     """The folder with the authors' CSVs: `data_dir`, else $JUMBO_DATA, else shared/data beside the repository."""
-    given = data_dir or (Path(os.environ["JUMBO_DATA"]) if os.environ.get("JUMBO_DATA") else None)
-    roots = [given] if given else [Path.cwd().parent / "shared/data", Path(__file__).parents[4] / "shared/data"]
+    given = data_dir or os.environ.get("JUMBO_DATA")
+    beside = [Path.cwd().parent / "shared/data", Path(__file__).parents[4] / "shared/data"]
+    roots = [Path(at_home(given))] if given else beside
     for root in roots:
         for folder in (root / "jumbo-authors", root):
             if (folder / "naval_e3.csv").exists():

@@ -24,6 +24,7 @@ def report(
     with a browser.
     """
     with explained("report"):
+        output = output.expanduser()  # a shell leaves --output=~/page.html as it is
         if not output.absolute().parent.is_dir():
             raise UserError(f"the folder {output.parent} of --output does not exist; create it first")
         if output.is_dir():

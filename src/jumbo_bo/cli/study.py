@@ -13,6 +13,7 @@ from rich.console import Console
 
 from jumbo_bo.cli.view import console, explained
 from jumbo_bo.errors import UserError
+from jumbo_bo.paths import at_home
 
 if TYPE_CHECKING:
     from jumbo_bo.guess import Guess
@@ -71,6 +72,7 @@ def init(
             raise typer.BadParameter(
                 "they describe columns, so pass a table, too", param_hint="--objective/--task/--ignore"
             )
+        output = output.expanduser()  # a shell leaves --output=~/study.toml as it is
         if output.exists() and not force:
             raise UserError(f"{output} exists; pass --force to replace it, or --output for another file")
         if not output.absolute().parent.is_dir():
@@ -179,7 +181,7 @@ def _study_name(output: Path) -> str:
 
 def _from_folder(files: Sequence[str], folder: Path) -> str | list[str]:
     """As the study file in that folder names them. All tables of a folder are a pattern, also for those to come."""
-    absolute = [Path(os.path.abspath(os.path.expanduser(file))) for file in files]
+    absolute = [Path(os.path.abspath(at_home(file))) for file in files]
     paths = [
         Path(os.path.relpath(path, folder)) if not os.path.isabs(file) or path.is_relative_to(folder) else path
         for file, path in zip(files, absolute, strict=True)

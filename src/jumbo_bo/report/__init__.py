@@ -22,6 +22,7 @@ import jumbo_bo
 from jumbo_bo.explain import without_nan
 from jumbo_bo.history import History
 from jumbo_bo.optimizer import Direction, Optimizer
+from jumbo_bo.paths import at_home
 from jumbo_bo.report import figures, tables
 from jumbo_bo.report.latent import latent_map
 from jumbo_bo.report.marks import Figure
@@ -119,7 +120,7 @@ def page(
 
 def write(path: str | os.PathLike[str], text: str) -> None:
     """A reader sees the old file or the whole new one, never half of it."""
-    path = Path(path)
+    path = Path(at_home(path))
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         part.write_text(text, encoding="utf-8", newline="\n")

@@ -19,6 +19,7 @@ from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
 from jumbo_bo.frames import Columns, closest
 from jumbo_bo.history import History
+from jumbo_bo.paths import at_home
 from jumbo_bo.space import Space
 from jumbo_bo.storage import checked, shown, sqlite_file
 from jumbo_bo.trackers.runs import Run, to_history
@@ -42,7 +43,7 @@ def from_mlflow(
     and experiments do not count; runs that failed, still run or lack the metric are left out and counted.
     """
     options = Columns.of({**columns, "objective": objective})
-    address = os.fspath(tracking_uri)
+    address = at_home(tracking_uri)
     with _opened(address) as client:
         try:
             known = {e.name: e.experiment_id for e in _all(client.search_experiments)}

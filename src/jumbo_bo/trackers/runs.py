@@ -20,6 +20,7 @@ from optuna.distributions import CategoricalDistribution
 
 from jumbo_bo.frames import NO_TASK, Columns, Source, closest, text_or_typed
 from jumbo_bo.history import History, checked, from_source
+from jumbo_bo.paths import at_home
 from jumbo_bo.readers import PathLike
 from jumbo_bo.space import Space
 from jumbo_bo.summary import Dropped, clip, some
@@ -70,7 +71,7 @@ def entries(path: PathLike | Iterable[PathLike]) -> list[Path]:
     """Existing files and folders: a path, a glob, or a list of both."""
     found: list[Path] = []
     for entry in [path] if isinstance(path, str | os.PathLike) else path:
-        text = os.fspath(entry)
+        text = at_home(entry)
         if os.path.exists(text):
             found.append(Path(text))
         elif glob.has_magic(text):
