@@ -73,7 +73,9 @@ def processors() -> list[Run]:
 
 def pythons() -> dict[str, str]:
     """Version -> program, of those in the PATH and in pyenv's folder."""
-    oldest = tuple(map(int, re.findall(r'requires-python = ">=(\d+)\.(\d+)"', (REPO / "pyproject.toml").read_text())[0]))
+    oldest = tuple(
+        map(int, re.findall(r'requires-python = ">=(\d+)\.(\d+)"', (REPO / "pyproject.toml").read_text())[0])
+    )
     named = [shutil.which(f"python3.{minor}") for minor in range(30)]
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     found: dict[str, str] = {}

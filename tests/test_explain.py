@@ -10,10 +10,21 @@ from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from scipy.stats import t
 
-from jumbo_bo.explain import Explanation, OldRun, Parts, Prediction, nearest, parts, predict, witnesses
+from jumbo_bo.explain import (
+    Explanation,
+    OldRun,
+    Parts,
+    Prediction,
+    interval_reach,
+    nearest,
+    parts,
+    predict,
+    witnesses,
+)
 from jumbo_bo.gp import posterior
 from jumbo_bo.history import History, Task
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.pretrain import Pretraining, pretrain
 from jumbo_bo.space import Space
 from jumbo_bo.warp import Warp
 
@@ -30,6 +41,21 @@ def task(name, n=120, seed=0):
 
 
 HISTORY = History(SPACE, (task("one"), task("two", seed=1)))
+
+
+def smooth(rng):
+    """A bowl with a ripple, of random place, depth and levels."""
+    centre, ripple, levels = rng.random(), rng.uniform(0, 0.5), rng.normal(scale=0.5, size=3)
+
+    def function(u):
+        level = levels[np.minimum((3 * u[:, 1]).astype(int), 2)]
+        return level - 3 * (u[:, 0] - centre) ** 2 + ripple * np.sin(9 * u[:, 0])
+
+    return function
+
+
+def learned(tasks):
+    return pretrain(History(SPACE, tuple(tasks)), Pretraining(max_steps=2_000), seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -74,21 +100,25 @@ def test_gate_and_beta_are_told():
 @given(
     mean=st.floats(-2.5, 2.5), sd=st.floats(1e-3, 0.4), noise=st.floats(1e-6, 0.1), sign=st.sampled_from([-1.0, 1.0])
 )
-def test_interval_holds_nine_of_ten_values(mean, sd, noise, sign):
-    """In any units: a value drawn from the model falls below low and above high once in twenty times each."""
+def test_the_interval_is_about_a_value_in_the_users_units(mean, sd, noise, sign):
+    """Before the first trial: a value drawn from the model falls below low and above high once in twenty times each."""
     warp = Warp(0, 5.0, 3.0)
-    p = predict(Parts(0.0, 0.0, mean, sd, noise), warp, sign, trials=10**9)
-    few = predict(Parts(0.0, 0.0, mean, sd, noise), warp, sign, trials=3)
-    assert few.low < p.low <= p.mean <= p.high < few.high
+    p = predict(Parts(0.0, 0.0, mean, sd, noise), warp, sign, interval_reach(0, True))
+    assert p.low <= p.mean <= p.high
     ends = sorted(warp(sign * np.array([p.low, p.high])))
     spread = math.sqrt(sd**2 + noise)
     if abs(mean) + 2 * spread < 3:  # where the warp is straight
         below, above = ((ends[0] - mean) / spread, (ends[1] - mean) / spread)
         assert 0.5 * math.erfc(-below / math.sqrt(2)) == pytest.approx(0.05, abs=1e-4)
         assert 0.5 * math.erfc(above / math.sqrt(2)) == pytest.approx(0.05, abs=1e-4)
-        assert p.sd == few.sd == pytest.approx(3.0 * sd)
-        if abs(mean) + 2.1 * spread < 3:
-            assert few.high - few.mean == pytest.approx(3.0 * spread * t(5).ppf(0.95))
+        assert p.sd == pytest.approx(3.0 * sd)
+
+
+def test_the_interval_narrows_with_trials_and_with_old_runs():
+    assert interval_reach(3, True) == pytest.approx(1.25 * t(5).ppf(0.95))
+    assert interval_reach(3, False) == pytest.approx(1.25 * t(2).ppf(0.95))
+    assert interval_reach(1, False) == interval_reach(2, False) == pytest.approx(1.25 * t(1).ppf(0.95))
+    assert interval_reach(10**9, True) == pytest.approx(1.25 * 1.6449, abs=1e-3)
 
 
 def test_nearest_old_runs_are_the_nearest_of_the_good_ones():
@@ -140,15 +170,24 @@ def test_explanation_of_an_old_run_keeps_its_parameters():
     assert again.inside_gate is True
 
 
-def test_predictions_are_honest_on_a_known_function():
-    """Over many studies about nine of ten intervals hold the value that then came; far fewer would be a false claim."""
+@pytest.mark.parametrize("old", [True, False], ids=["old runs", "no old runs"])
+def test_nine_of_ten_intervals_hold_the_value_that_then_came(old):
+    """The claim, on functions that nothing was tuned on, with little and with much noise. Of some 250 predictions that
+    each hold with probability 0.9, a share outside these bounds is met once in five hundred times."""
     inside = []
-    for seed in range(6):
-        optimizer = Optimizer(SPACE, HISTORY, "maximize", n_trials=15, seed=seed)
-        rng = np.random.default_rng(seed)
-        for _ in range(12):
+    for seed in range(16):
+        noise, rng = (0.02, 0.3)[seed % 2], np.random.default_rng(seed)
+        functions = [smooth(rng) for _ in range(3)]
+        rows = [SPACE.sample(rng, 60) for _ in functions[1:]]
+        tasks = [
+            Task(str(k), u, f(u) + noise * rng.normal(size=60))
+            for k, (u, f) in enumerate(zip(rows, functions[1:], strict=True))
+        ]
+        optimizer = Optimizer(SPACE, learned(tasks) if old else None, "maximize", n_trials=19, seed=seed)
+        for _ in range(17 if old else 19):
             suggestion = optimizer.ask()
-            value = float(score(SPACE.encode(suggestion.params)[None])[0] + 0.01 * rng.normal())
-            inside.append(suggestion.predicted.low <= value <= suggestion.predicted.high)
+            value = float(functions[0](SPACE.encode(suggestion.params)[None])[0] + noise * rng.normal())
+            if not math.isnan(suggestion.predicted.low):
+                inside.append(suggestion.predicted.low <= value <= suggestion.predicted.high)
             optimizer.tell(suggestion, value)
-    assert np.mean(inside) > 0.75
+    assert 0.84 <= np.mean(inside) <= 0.96

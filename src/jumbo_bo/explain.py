@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from jumbo_bo.gp import GP, Blocks, mean_by_term, posterior, prior_mean
 from jumbo_bo.history import History
@@ -27,7 +27,10 @@ Array = npt.NDArray[np.float64]
 
 OLD_BLOCKS = ("g", "h", "m")
 INTERVAL = 0.95  # quantile: nine of ten values should fall between low and high
-PRIOR_TRIALS = 2  # that the priors of the hyperparameters are worth
+OLD_TRIALS = 2  # that old runs are worth, as trials by which the scale of the values is known
+WIDER = (
+    1.25  # a point is chosen for an optimistic prediction of the hyperparameters that fit best; benchmarks/coverage.py
+)
 WITNESSES = 5_000  # good old runs looked through for the nearest ones, of all tasks together
 NEAREST = 3
 
@@ -125,14 +128,23 @@ def _by_source(gp: GP, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> old 
     return prior_mean(gp.kernel, blocks) + by_term[from_old].sum(axis=0), by_term[~from_old].sum(axis=0)
 
 
-def predict(p: Parts | None, warp: Warp, sign: float, trials: int) -> Prediction:
-    """The interval is Student's: noise and amplitudes are estimated from this many finished trials."""
+def predict(p: Parts | None, warp: Warp, sign: float, reach: float) -> Prediction:
+    """`reach` is how many standard deviations of a value the interval goes to either side."""
     if p is None:
         return Prediction(math.nan, math.nan, math.nan, math.nan)
-    reach = float(stdtrit(trials + PRIOR_TRIALS, INTERVAL)) * math.sqrt(p.sd**2 + p.noise)
-    z = [p.mean, p.mean - p.sd, p.mean + p.sd, p.mean - reach, p.mean + reach]
+    far = reach * math.sqrt(p.sd**2 + p.noise)
+    z = [p.mean, p.mean - p.sd, p.mean + p.sd, p.mean - far, p.mean + far]
     middle, below, above, *ends = sign * warp.inverse(np.array(z))
     return Prediction(float(middle), float(abs(above - below) / 2), float(min(ends)), float(max(ends)))
+
+
+def interval_reach(trials: int, old_scale: bool) -> float:
+    """Normal before the first trial, when nothing was estimated from trials. Then Student's, whose freedom is what the
+    finished trials and the old runs tell of the scale; without old runs one trial is spent on the mean."""
+    if trials == 0:
+        return float(ndtri(INTERVAL))
+    freedom = max(1, trials + OLD_TRIALS if old_scale else trials - 1)
+    return WIDER * float(stdtrit(freedom, INTERVAL))
 
 
 def trust(gp: GP | None, reference: Blocks) -> float | None:  # reference: blocks of points spread over the space

@@ -21,7 +21,18 @@ from threadpoolctl import ThreadpoolController
 
 from jumbo_bo import gp as gps
 from jumbo_bo.argmax import Domain, domain_of, encode_candidates, sobol
-from jumbo_bo.explain import Explanation, Prediction, Witnesses, nearest, parts, predict, trust, why, witnesses
+from jumbo_bo.explain import (
+    Explanation,
+    Prediction,
+    Witnesses,
+    interval_reach,
+    nearest,
+    parts,
+    predict,
+    trust,
+    why,
+    witnesses,
+)
 from jumbo_bo.features import FeatureNet
 from jumbo_bo.history import History
 from jumbo_bo.methods import METHODS, Choice, Learner, Recipe, View
@@ -235,7 +246,7 @@ class Optimizer:
         params = dict(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
         _, warp = self._standardised(len(self._trials))
         reasons = parts(choice, self._domain.featurise(best.u[None]))
-        prediction = predict(reasons, warp, self._sign, len(view.z))
+        prediction = predict(reasons, warp, self._sign, interval_reach(len(view.z), bool(self._old_warps)))
         explanation = Explanation(
             why=why(reasons, choice, view, prediction),
             predicted=prediction,
