@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent
-LINEAR_ALGEBRA = ["test_gp.py", "test_row_gp.py", "test_features.py", "test_theory.py", "methods/test_blr.py"]
+THREADED = ["test_gp.py", "test_row_gp.py", "test_features.py", "test_optimizer.py", "methods/test_blr.py"]
 NUMERIC = [
-    *LINEAR_ALGEBRA,
+    *THREADED,
     "test_acquisition.py",
     "test_argmax.py",
     "test_warp.py",
@@ -65,7 +65,7 @@ def processors() -> list[Run]:
             print(f"{name}: {'cannot run here' if code is None else f'the same BLAS code as another, {code}'}")
             continue
         seen.add(code)
-        for threads, files in (("1", NUMERIC), ("2", LINEAR_ALGEBRA)):
+        for threads, files in (("1", NUMERIC), ("2", THREADED)):
             label = f"{name}, {threads} BLAS thread{'s' * (threads == '2')}"
             runs.append(Run(label, sys.executable, files, environment | {"OPENBLAS_NUM_THREADS": threads}))
     return runs

@@ -179,6 +179,8 @@ def test_pending_points_are_hallucinated_not_forgotten():
 
 
 def test_candidates_from_a_frame_are_returned_as_they_are():
+    for package in ("pandas", "pyarrow"):
+        pytest.importorskip(package)
     frame = pl.DataFrame({"x": [0.1, 0.25, 0.9], "n": [1, 2, 3]})
     for rows in (frame, frame.to_pandas(), frame.to_arrow(), frame.to_dicts()):
         optimizer = Optimizer(SPACE, method="gp-ucb", candidates=rows)

@@ -89,12 +89,12 @@ def pretrain(
     with (
         training.progress_bar(progress, n_steps * chosen.members, chosen.batch_size / len(rows.x)) as report,
         jax.enable_x64(True) if history.target else nullcontext(),  # float64 for the GP terms; the net stays float32
-        threadpool_limits(1),  # LAPACK on a few hundred rows: a second thread mostly waits
+        threadpool_limits(1),  # a second thread mostly waits, and would give other last bits
     ):
         for member in range(chosen.members):
             data = training.prepare(rows, history, np.random.default_rng([seed, member, 0]))
             trained.append(_train(data, chosen, seed, member, partial(report, member * n_steps)))
-    return _finish(history, tasks, chosen, seed, trained)
+        return _finish(history, tasks, chosen, seed, trained)
 
 
 def _train(data: Data, options: Pretraining, seed: int, member: int, report: Report) -> _Trained:
