@@ -11,7 +11,7 @@ INTEGRATION := .venv/.installed-integration
 CIRCUIT := .venv/.installed-circuit
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo circuit test test-interop test-integration docs format figures clean
+.PHONY: help install demo circuit test test-portable test-interop test-integration docs format figures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -25,15 +25,18 @@ circuit: $(CIRCUIT) ## simulate an amplifier as schematic and as extracted layou
 	$(BIN)/python -m jumbo_bo.bench.circuit
 
 # One BLAS thread: the matrices are small, and two test processes share the cores.
-test test-interop test-integration: export OMP_NUM_THREADS := 1
-test test-interop test-integration: export OPENBLAS_NUM_THREADS := 1
-test test-interop test-integration: export MKL_NUM_THREADS := 1
+test test-portable test-interop test-integration: export OMP_NUM_THREADS := 1
+test test-portable test-interop test-integration: export OPENBLAS_NUM_THREADS := 1
+test test-portable test-interop test-integration: export MKL_NUM_THREADS := 1
 
 test: $(INSTALLED) ## lint, types and tests
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 -m "not interop and not integration"
+
+test-portable: $(INSTALLED) ## the numeric tests as other processors and other Pythons run them
+	$(BIN)/python tests/portable.py
 
 test-interop: $(INTEROP) ## tests against GPyTorch and BoTorch (installs torch)
 	$(BIN)/python -m pytest -m interop

@@ -1,7 +1,7 @@
 """Optimizer: ask for a configuration, tell its value, repeat. The only mutable class.
 
 Everything it suggests is a function of its arguments and of what it was told, in that order: a new process that is
-told the same trials suggests the same next one.
+told the same trials suggests the same next one, to the bit on the same kind of machine with the same libraries.
 """
 
 from __future__ import annotations

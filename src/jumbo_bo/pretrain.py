@@ -77,7 +77,8 @@ class _Trained(NamedTuple):
 def pretrain(
     history: History, options: Pretraining | str = "default", seed: int = 0, progress: bool = False
 ) -> FeatureNet:
-    """The net that has learned the old tasks of `history`. The same seed gives the same weights.
+    """The net that has learned the old tasks of `history`. The same seed gives the same weights on the same kind of
+    machine; another processor may round differently.
 
     Without old tasks the target's own old data are the one head. `progress` shows a bar when run in a terminal.
     """
