@@ -6,7 +6,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 from jumbo_bo import gp as gps
 from jumbo_bo.acquisition import ucb
-from jumbo_bo.argmax import Cube, Finite, SpaceExhausted, domain_of, encode_candidates, sobol
+from jumbo_bo.argmax import Cube, Finite, SpaceExhausted, _keys, _Pool, domain_of, encode_candidates, sobol
 from jumbo_bo.space import Space
 
 GRID = Space({"a": IntDistribution(0, 6), "b": CategoricalDistribution(["x", "y", "z"])})
@@ -155,6 +155,33 @@ def test_the_surroundings_of_a_hint_are_looked_at():
     assert all(found)
 
 
+def test_the_surroundings_of_every_hint_are_looked_at():
+    hints = np.vstack([np.full(5, 0.2), np.full(5, 0.8)])
+    for good in hints:
+
+        def ring(blocks, good=good):
+            r = np.linalg.norm(blocks["x"] - good, axis=1)
+            return np.where((r > 0.02) & (r < 0.1), 1.0, 0.0)
+
+        assert domain_of(BOX, featurise(BOX)).argmax(ring, np.random.default_rng(0), hints, NONE).score == 1
+
+
+def test_searches_start_at_the_best_points_that_are_well_apart():
+    pool = _Pool(BOX, lambda u: -u[:, 0])
+    u = np.full((5, 5), 0.5)
+    u[:, 0] = [0.3, 0.1, 0.15, 0.35, 0.9]
+    pool.add(u)
+    assert pool.spread(3)[:, 0].tolist() == [0.1, 0.35, 0.9]  # 0.15 and 0.3 are too near to 0.1
+    assert pool.spread(2)[:, 0].tolist() == [0.1, 0.35]
+    assert pool.best(u[1:2]).u[0] == 0.15
+    assert pool.best(u) is None
+
+
+def test_a_search_prints_nothing(rng, capfd):
+    domain_of(BOX, featurise(BOX)).argmax(bump(np.full(5, 0.5)), rng, NONE, NONE, smooth=False)
+    assert capfd.readouterr() == ("", "")
+
+
 def test_the_search_leaves_the_global_generator_alone(rng):
     state = np.random.get_state()[1].copy()  # noqa: NPY002 (the point of the test)
     domain_of(BOX, featurise(BOX)).argmax(bump(np.full(5, 0.5)), rng, NONE, NONE)
@@ -193,6 +220,27 @@ def test_equal_scores_are_kept_in_order(monkeypatch):
     empty = np.zeros((0, 2))
     domain_of(steps, featurise(steps)).argmax(bump(np.array([0.5, 0.5])), np.random.default_rng(0), empty, empty)
     assert set(kinds) == {"stable"}
+
+
+def test_a_search_and_a_random_draw_never_return_a_taken_point(rng):
+    """Also where the space is finite but was too large to list."""
+    domain = Cube(GRID, featurise(GRID))
+    taken = np.delete(GRID.grid(), 13, axis=0)
+    left = GRID.grid()[13]
+    np.testing.assert_allclose(domain.random(rng, taken).u, left)
+    np.testing.assert_allclose(domain.argmax(lambda blocks: blocks["x"][:, 0], rng, taken[:5], taken).u, left)
+    for draw in (
+        lambda: domain.random(rng, GRID.grid()),
+        lambda: domain_of(GRID, featurise(GRID)).random(rng, GRID.grid()),
+    ):
+        with pytest.raises(SpaceExhausted, match="all 21 configurations are observed or pending"):
+            draw()
+
+
+def test_zero_and_minus_zero_are_the_same_point():
+    taken = np.array([[-0.0, 1e-12, 0.3, 0.3 + 1e-12, -1e-12]])
+    assert _keys(taken) == _keys(np.array([[0.0, 0.0, 0.3, 0.3, 0.0]]))
+    assert _keys(taken) != _keys(np.array([[0.0, 0.0, 0.3, 0.3 + 1e-8, 0.0]]))
 
 
 def test_random_skips_taken_points(rng):
