@@ -13,7 +13,9 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from jumbo_bo import gp as gps
 from jumbo_bo.explain import Explanation
 from jumbo_bo.history import History, Task
+from jumbo_bo.kernel import cold_kernel
 from jumbo_bo.methods import GPUCB
+from jumbo_bo.methods.jumbo import warm_kernel
 from jumbo_bo.optimizer import Optimizer, Suggestion
 from jumbo_bo.pretrain import PRESETS, Pretraining, pretrain
 from jumbo_bo.space import Space
@@ -69,6 +71,37 @@ def test_telling_by_parameters_settles_the_pending_suggestion():
         suggestion = optimizer.ask()
         optimizer.tell(suggestion if optimizer is by_suggestion else dict(suggestion.params), 0.5)
     assert by_params.ask().params == by_suggestion.ask().params
+
+
+def test_telling_another_configuration_settles_nothing():
+    optimizer = told(3)
+    pending = optimizer.ask()
+    other = {"x": (pending.params["x"] + 0.01) % 1.0, "n": pending.params["n"]}
+    optimizer.tell(other, 1.0)
+    np.testing.assert_allclose(optimizer.view().pending, [SPACE.encode(pending.params)])
+    optimizer.tell(pending, 2.0)
+    assert optimizer.told[-2:] == [(other, 1.0), (pending.params, 2.0)]
+    assert len(optimizer.view().pending) == 0
+
+
+def test_what_a_recipe_sees():
+    optimizer = told(5)
+    optimizer.fail(optimizer.ask())
+    running = optimizer.ask()
+    view = optimizer.view()
+    assert (len(view.u), len(view.z), len(view.pending), view.t, view.horizon) == (6, 6, 1, 8, 20)
+    np.testing.assert_array_equal(view.u, [SPACE.encode(params) for params, _ in optimizer.told])
+    np.testing.assert_array_equal(view.taken[-1], SPACE.encode(running.params))
+    u, z = view.earlier(4)
+    np.testing.assert_array_equal(u, view.u[:4])
+    np.testing.assert_array_equal(np.argsort(z), np.argsort(view.z[:4]))
+    kept = [view.kept("once", lambda: object()), optimizer.view().kept("once", lambda: object())]
+    assert kept[0] is kept[1]
+    assert optimizer.restarted().view().kept("once", lambda: None) is None
+    kernel = cold_kernel(SPACE)
+    assert view.fit("cold", kernel, adam=True).theta[0] == 0.0  # the paper's fit leaves the amplitude at 1
+    assert view.fit("cold", kernel).theta[0] != 0.0
+    assert (optimizer.direction, optimizer.n_trials, optimizer.seed) == ("minimize", 20, 0)
 
 
 def test_trials_of_ones_own_are_welcome():
@@ -208,10 +241,11 @@ def test_hyperparameters_of_eq_1_are_a_start_of_the_fits(monkeypatch):
     history = History(SPACE, (old_task("a"),), target=old_task("new", n=6, seed=1))
     optimizer = Optimizer(SPACE, history, n_trials=10, method="jumbo")
     optimizer.net = pretrain(history, replace(PRESETS["hpo"], max_steps=200))
-    starts, fit = [], gps.fit
+    starts, limits, fit = [], [], gps.fit
 
     def spy(kernel, blocks, y, given=(), iterations=100):
         starts.append([np.asarray(start) for start in given])
+        limits.append(iterations)
         return fit(kernel, blocks, y, given, iterations)
 
     monkeypatch.setattr(gps, "fit", spy)
@@ -220,11 +254,13 @@ def test_hyperparameters_of_eq_1_are_a_start_of_the_fits(monkeypatch):
     (median, from_warm), (_, from_cold) = starts
     np.testing.assert_array_equal(from_warm, warm)
     np.testing.assert_array_equal(from_cold, [cold[0], cold[1], cold[1], cold[2]])
+    np.testing.assert_array_equal(median, warm_kernel(optimizer.view(), "h").priors[0])
     assert not np.allclose(median, from_warm)
     # Between two searches from scratch, a fit starts where the last one ended.
     optimizer.tell({"x": 0.5, "n": 2}, 0.3)
     optimizer.recipe.models(optimizer.view())
     assert [len(given) for given in starts] == [2, 2, 1, 1]
+    assert limits == [100, 100, 10, 10]
 
 
 def test_much_old_data_of_the_target_is_thinned_but_keeps_the_best():

@@ -49,9 +49,16 @@ def test_old_rows_are_what_the_net_sees() -> None:
     assert len(rows.x) == 8  # the target is not among them
 
 
-def test_long_histories_are_transformed_in_pieces() -> None:
-    many = task("many", 70_000)
+def test_long_histories_are_transformed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    many, pieces, whole = task("many", 70_000), [], Space.transform
+
+    def spy(self: Space, u: Array) -> Array:
+        pieces.append(len(u))
+        return whole(self, u)
+
+    monkeypatch.setattr(Space, "transform", spy)
     rows = training.old_rows(History(SPACE, (many,)), (many,))
+    assert max(pieces) < 70_000 == sum(pieces)
     assert np.abs(rows.x).max() <= 1
     np.testing.assert_allclose(np.sort(rows.x[:, 0]), np.sort(2 * many.u[:, 0] - 1), atol=1e-6)
 
@@ -144,6 +151,7 @@ def test_head_scale_averages_over_rows_and_heads() -> None:
     assert scale[1] == 0  # a head without rows
     np.testing.assert_allclose((w * scale).sum(axis=0) / 4, [0.5, 0.0, 0.5], rtol=1e-6)
     assert training.head_scale(np.zeros((3, 2), np.float32)).tolist() == [0, 0]
+    assert training.head_scale(np.ones((4, 1), np.float32)).tolist() == [1]
 
 
 @pytest.mark.parametrize(("m", "size"), [(1, 256), (256, 256), (257, 512), (513, 1_024)])
@@ -211,6 +219,8 @@ def test_what_there_is_to_learn_from() -> None:
     old, empty, new = task("old", 5), task("empty", 0), task("new", 3)
     assert training.tasks_to_learn(History(SPACE, (empty, old), new)) == (old,)
     assert training.tasks_to_learn(History(SPACE, (), new)) == (new,)
+    with pytest.raises(ValueError, match=r"nothing to learn from: .*; add rows to it, or optimize without a history$"):
+        training.tasks_to_learn(History(SPACE, (empty,)))
 
 
 @pytest.mark.parametrize(
@@ -235,6 +245,8 @@ def test_the_smallest_options_are_allowed() -> None:
 def test_presets_by_name() -> None:
     assert training.resolve("hpo:n_z=8") == replace(training.PRESETS["hpo"], n_z=8)
     assert training.resolve("default") is not None
+    dngo = training.PRESETS["dngo"]
+    assert (dngo.n_u, dngo.n_z, dngo.members, dngo.least_r2, dngo.gp_rows) == (50, 50, 1, None, 0)  # Snoek et al. 2015
     own = Pretraining(n_z=3)
     assert training.resolve(own) is own
     for wrong in ("hpoo", "hpo:nz=8", "hpo:n_z=many", "hpo:", "hpo:dropout=1"):
