@@ -28,7 +28,7 @@ from jumbo_bo.pretrain import pretrain
 from jumbo_bo.space import Array, Space
 
 TRIALS, ROWS, WAVES = 24, 150, 40
-NOISES = (0.02, 0.1, 0.3)  # of functions whose standard deviation is about 1.5
+NOISES = (0.02, 0.1, 0.3)  # of functions whose standard deviation is about 1.1
 SPACES = (
     Space({"x": FloatDistribution(0, 1), "kind": CategoricalDistribution(["a", "b", "c"])}),
     Space({f"x{i}": FloatDistribution(0, 1) for i in range(4)}),
