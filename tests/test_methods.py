@@ -4,47 +4,17 @@ import math
 
 import numpy as np
 import pytest
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from jumbo_bo.acquisition import in_gate, ucb
 from jumbo_bo.argmax import SpaceExhausted
-from jumbo_bo.history import History, Task
-from jumbo_bo.methods import GPUCB, METHODS, BoxGPUCB, Jumbo, JumboJoint, Learner, MTBohamiann, OfflineDKL, Recipe
+from jumbo_bo.history import History
+from jumbo_bo.methods import METHODS, BoxGPUCB, Learner, MTBohamiann, Recipe
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.pretrain import Pretraining, pretrain
-from jumbo_bo.space import Space
-
-MIXED = Space(
-    {
-        "lr": FloatDistribution(1e-4, 1e-1, log=True),
-        "layers": IntDistribution(1, 4),
-        "act": CategoricalDistribution(["relu", "tanh", "gelu"]),
-        "batch": CategoricalDistribution([16, 32, 64]),
-    }
-)
-SMALL = Space({"a": IntDistribution(0, 4), "b": CategoricalDistribution(["x", "y"])})
-
-
-def loss(params):
-    if "a" in params:
-        return (params["a"] - 3) ** 2 + (params["b"] == "x")
-    return (math.log10(params["lr"]) + 2.5) ** 2 + 0.3 * abs(params["layers"] - 2) + (params["act"] != "tanh")
-
-
-def old_runs(space, tasks=2, n=60):
-    rng = np.random.default_rng(7)
-    made = []
-    for k in range(tasks):
-        u = space.sample(rng, n)
-        y = np.array([-loss(space.decode(row)) - 0.1 * k for row in u])
-        made.append(Task(f"old {k}", u, y))
-    return History(space, tuple(made))
+from small_problems import MIXED, SMALL, follow, learned_nets, loss, old_runs
 
 
 @pytest.fixture(scope="module")
 def nets():
-    quick = Pretraining(max_steps=300, least_r2=None)
-    return {space: pretrain(old_runs(space), quick) for space in (MIXED, SMALL)}
+    return learned_nets()
 
 
 # Recipes that take long at their defaults, with less work per suggestion.
@@ -87,11 +57,7 @@ def study(method, space, history, trials, seed=0, **options):
 
 
 def run(method, space, history, trials, seed=0, value=loss, **options):
-    optimizer = study(method, space, history, trials, seed, **options)
-    for _ in range(trials):
-        suggestion = optimizer.ask()
-        optimizer.tell(suggestion, value(suggestion.params))
-    return optimizer
+    return follow(study(method, space, history, trials, seed, **options), trials, value)
 
 
 @pytest.mark.parametrize("space", [MIXED, SMALL], ids=["mixed", "finite"])
@@ -185,87 +151,3 @@ def test_a_failed_configuration_is_not_proposed_again(method, past):
         optimizer.fail(suggestion)
     assert len(set(seen)) == 10
     assert optimizer.best is None
-
-
-@pytest.mark.parametrize("space", [MIXED, SMALL], ids=["mixed", "finite"])
-@pytest.mark.parametrize("paper_fit", [False, True])
-def test_infinite_threshold_gives_exactly_the_points_of_gp_ucb(space, paper_fit, nets):
-    cold = run(GPUCB(paper_fit=paper_fit), space, nets[space], 8)
-    jumbo = run(Jumbo(threshold=math.inf, paper_fit=paper_fit), space, nets[space], 8)
-    assert [s.params for s in jumbo.suggestions] == [s.params for s in cold.suggestions]
-
-
-@pytest.mark.parametrize("space", [MIXED, SMALL], ids=["mixed", "finite"])
-@pytest.mark.parametrize("block", ["h", "g"])
-def test_empty_gate_gives_exactly_the_points_of_offline_dkl(space, block, nets):
-    warm = run(OfflineDKL(warm=block), space, nets[space], 8)
-    jumbo = run(Jumbo(threshold=-1e-3, warm=block), space, nets[space], 8)
-    assert [s.params for s in jumbo.suggestions] == [s.params for s in warm.suggestions]
-
-
-def test_jumbo_stays_in_the_constrained_gate_and_reports_it(nets):
-    optimizer = run(Jumbo(gate="constrained"), SMALL, nets[SMALL], 4)
-    view = optimizer.view()
-    choice = optimizer.recipe(view)
-    assert choice.inside_gate
-    assert "inside the warm gate" in optimizer.ask().why
-
-
-def test_reported_gate_state_equals_algorithm_1(nets):
-    """Recomputed from the two GPs of the view, over all points of the space."""
-    from jumbo_bo.methods.jumbo import warm_kernel
-
-    optimizer = run(Jumbo(threshold=0.05), SMALL, nets[SMALL], 5)
-    view = optimizer.view()
-    choice = optimizer.recipe(view)
-    warm = ucb(view.model("warm-h", warm_kernel(view, "h")), choice.beta)
-    scores = warm(view.domain.blocks)
-    assert choice.inside_gate == bool(in_gate(scores, scores.max(), 0.05)[choice.best.index])
-
-
-def test_first_suggestion_with_old_runs_already_uses_them(nets):
-    """Over several seeds the joint GP starts far better than chance."""
-    first = [Optimizer(MIXED, nets[MIXED], n_trials=10, seed=s).ask().params for s in range(5)]
-    chance = [loss(MIXED.decode(u)) for u in MIXED.sample(np.random.default_rng(0), 500)]
-    assert np.mean([loss(p) for p in first]) < np.quantile(chance, 0.1)
-    assert "old runs" in Optimizer(MIXED, nets[MIXED], n_trials=10).ask().why
-
-
-def test_joint_without_old_runs_finds_branins_minimum():
-    space = Space({"a": FloatDistribution(-5, 10), "b": FloatDistribution(0, 15)})
-
-    def branin(p):
-        a, b = p["a"], p["b"]
-        return (
-            (b - 5.1 / (4 * math.pi**2) * a * a + 5 / math.pi * a - 6) ** 2
-            + 10 * (1 - 1 / (8 * math.pi)) * math.cos(a)
-            + 10
-        )
-
-    assert max(run(JumboJoint(), space, None, 40, seed=s, value=branin).best.value for s in range(3)) < 0.397887 + 0.05
-
-
-def test_joint_learns_from_an_inverted_past(nets):
-    """The old runs have the opposite sign: the linear term turns its slope."""
-    optimizer = run("jumbo-joint", MIXED, nets[MIXED], 25, value=lambda p: -loss(p))
-    worst = max(loss(MIXED.decode(u)) for u in MIXED.sample(np.random.default_rng(0), 2000))
-    assert -optimizer.best.value > 0.9 * worst
-
-
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        Jumbo(gate="constant"),
-        Jumbo(gate="constrained", warm="g"),
-        Jumbo(paper_fit=True, schedule="theory"),
-        OfflineDKL(schedule="anytime"),
-        JumboJoint(latent=True, schedule="theory"),
-    ],
-    ids=["constant", "constrained", "paper fit", "anytime", "latent"],
-)
-def test_options_of_the_recipes_work(recipe, nets):
-    default = run(type(recipe)(), MIXED, nets[MIXED], 7)
-    optimizer = run(recipe, MIXED, nets[MIXED], 7)
-    assert optimizer.best is not None
-    # An option that changes nothing is not wired.
-    assert [s.params for s in optimizer.suggestions] != [s.params for s in default.suggestions]
