@@ -43,6 +43,8 @@ def test_theory_beta_of_theorem_2():
         d * t * b * r * math.sqrt(math.log(4 * d * a / delta))
     )
     assert acq.theory_beta_continuous(d, delta, a, b, r)(t, None) == pytest.approx(expected)
+    assert acq.theory_beta_continuous(3)(5, None) == acq.theory_beta_continuous(3, 0.1, 1.0, 1.0, 1.0)(5, None)
+    assert acq.theory_beta(7)(5, None) == acq.theory_beta(7, 0.1)(5, None)
 
 
 def test_ucb_is_mean_plus_root_beta_sd():
@@ -52,6 +54,26 @@ def test_ucb_is_mean_plus_root_beta_sd():
     new = {"x": rng.random((9, 2))}
     mean, sd = gps.posterior(model, new)
     np.testing.assert_allclose(acq.ucb(model, 4.0)(new), mean + 2 * sd)
+
+
+def test_another_beta_on_the_same_blocks_costs_no_posterior(monkeypatch):
+    """The posterior of the largest blocks is kept; the scores are those of a new one."""
+    rng = np.random.default_rng(0)
+    model = gps.fit(gps.Kernel((gps.ard("x", 2),)), {"x": rng.random((6, 2))}, rng.standard_normal(6))
+    large, small = {"x": rng.random((9, 2))}, {"x": rng.random((4, 2))}
+    computed, posterior = [], gps.posterior
+
+    def spy(gp, blocks):
+        computed.append(len(blocks["x"]))
+        return posterior(gp, blocks)
+
+    monkeypatch.setattr(acq, "posterior", spy)
+    bound = acq.bounds(model)
+    for beta, blocks in ((1.0, large), (4.0, large), (4.0, small), (9.0, large), (9.0, small)):
+        mean, sd = posterior(model, blocks)
+        np.testing.assert_allclose(bound(beta)(blocks), mean + np.sqrt(beta) * sd)
+    assert computed == [9, 4, 4]
+    assert bound(1.0)({"x": large["x"].astype(np.float32)}).dtype == np.float32
 
 
 @given(SCORES, st.data())
@@ -97,6 +119,11 @@ def test_printed_gate_may_leave_the_gate_and_the_constrained_one_never_does():
     constrained = acq.gated(table(warm), table(cold), 1.0, 0.1, "constrained")({})
     assert printed.argmax() == 2
     assert constrained.argmax() == 1
+    assert acq.gated(table(warm), table(cold), 1.0, 0.1, "printed")({}).tolist() == printed.tolist()
+    # Outside, the warm score leads back to the gate: far below everything inside, but in order.
+    assert constrained[:2].tolist() == cold[:2].tolist()
+    assert constrained[3] < constrained[2] < -1e5
+    assert constrained[2] - constrained[3] == pytest.approx(0.8, abs=1e-9)
 
 
 def test_constant_lambda_is_the_plain_average():

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Matern, WhiteKernel
 
 from jumbo_bo import gp as gps
 from jumbo_bo.gp import Kernel, LogNormal, Term
+from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.space import Space
 
 KERNELS = {
     "iso": Kernel((gps.isotropic("x", 4),)),
@@ -112,6 +115,47 @@ def test_variance_is_the_diagonal_of_the_covariance():
     np.testing.assert_allclose(gps.variance(kernel, theta, blocks), np.diag(full), atol=1e-10)
 
 
+def test_a_prior_mean_is_a_gp_on_what_it_leaves():
+    with_mean, without = KERNELS["with mean"], KERNELS["ard"]
+    theta = random_theta(with_mean)
+    (blocks, y), (new, _) = data(15), data(40, seed=1)
+    ours = gps.build(with_mean, theta, blocks, y)
+    rest = gps.build(without, theta, blocks, y - blocks["m"][:, 0])
+    predicted, left = gps.posterior(ours, new), gps.posterior(rest, new)
+    np.testing.assert_allclose(predicted.mean, new["m"][:, 0] + left.mean, atol=1e-12)
+    np.testing.assert_allclose(predicted.sd, left.sd, atol=1e-12)
+    assert ours.log_likelihood == pytest.approx(rest.log_likelihood)
+    value, gradient = gps.Evidence(with_mean, blocks, y)(theta)
+    assert value == pytest.approx(rest.log_likelihood)
+    np.testing.assert_allclose(gradient, gps.Evidence(without, blocks, y - blocks["m"][:, 0])(theta)[1])
+    np.testing.assert_allclose(gps.posterior(gps.fit(with_mean, data(0)[0], data(0)[1]), new).mean, new["m"][:, 0])
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_single_precision_is_the_same_up_to_rounding(name):
+    kernel = KERNELS[name]
+    (blocks, y), (new, _) = data(15), data(40, seed=1)
+    model = gps.build(kernel, random_theta(kernel), blocks, y)
+    exact = gps.posterior(model, new)
+    rough = gps.posterior(model, {name: block.astype(np.float32) for name, block in new.items()})
+    assert rough.mean.dtype == rough.sd.dtype == np.float32
+    np.testing.assert_allclose(rough.mean, exact.mean, atol=1e-3)
+    np.testing.assert_allclose(rough.sd, exact.sd, atol=1e-3)
+
+
+def test_the_cold_kernel_has_one_length_scale_per_parameter():
+    space = Space(
+        {"a": FloatDistribution(0, 1), "b": CategoricalDistribution(["x", "y", "z"]), "c": IntDistribution(0, 9)}
+    )
+    (term,) = cold_kernel(space).terms
+    assert (term.block, term.kind, term.groups) == ("x", "matern52", (0, 1, 1, 1, 2))
+    assert term.length == pytest.approx((0.4 * 3**0.5, 1.0))
+    assert term.variance == (1.0, 1.0)
+    (one,) = cold_kernel(space, per_parameter=False).terms
+    assert one.groups == (0, 0, 0, 0, 0)
+    assert cold_kernel(space).noise == (1e-2, 1.5)
+
+
 def test_posterior_in_batches_equals_one_batch(monkeypatch):
     kernel = KERNELS["joint"]
     (blocks, y), (new, _) = data(15), data(100, seed=1)
@@ -191,6 +235,25 @@ def test_no_data_gives_the_prior_and_one_point_is_interpolated(n):
         assert gps.posterior(model, blocks).mean[0] == pytest.approx(y[0], rel=0.05)
 
 
+def test_a_flat_likelihood_does_not_send_the_hyperparameters_off():
+    """Four standard deviations of the prior are as good as forever: these values want a far larger amplitude."""
+    kernel = Kernel((gps.isotropic("x", 4, length=LogNormal(1.0, 0.1)),), noise=LogNormal(1e-2, 0.1))
+    blocks, _ = data(60)
+    y = 100 * blocks["x"][:, 0]
+    model = gps.fit(kernel, blocks, y)
+    median, sd = kernel.priors
+    assert (np.abs(model.theta - median) <= 4 * sd + 1e-12).all()
+    assert model.theta[0] == pytest.approx(median[0] + 4 * sd[0])
+
+
+def test_no_more_jitter_than_needed():
+    """A singular matrix: the first jitter that helps is 1e-8 of its size."""
+    chol = gps.cholesky(np.full((3, 3), 4.0), 0.0)
+    np.testing.assert_allclose(chol @ chol.T, 4 * (np.ones((3, 3)) + 1e-8 * np.eye(3)), rtol=0, atol=1e-12)
+    exact = gps.cholesky(np.eye(3), 0.5)
+    np.testing.assert_allclose(exact @ exact.T, 1.5 * np.eye(3), rtol=1e-15)
+
+
 def test_duplicates_and_constants_are_survived_by_jitter():
     x = np.repeat(np.random.default_rng(0).random((3, 4)), 10, axis=0)
     kernel = Kernel((gps.isotropic("x", 4),), noise=LogNormal(1e-30, 1e-6))
@@ -200,7 +263,10 @@ def test_duplicates_and_constants_are_survived_by_jitter():
 
 def test_not_finite_inputs_are_an_error_that_says_so():
     kernel = KERNELS["iso"]
-    with pytest.raises(np.linalg.LinAlgError, match="infinities or NaN"):
+    with pytest.raises(
+        np.linalg.LinAlgError,
+        match=r"the 3 x 3 kernel matrix is not .* even with jitter 0.01; are there infinities or NaN",
+    ):
         gps.build(kernel, kernel.priors[0], {"x": np.full((3, 4), np.nan)}, np.zeros(3))
 
 

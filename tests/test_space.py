@@ -370,3 +370,26 @@ def test_fingerprint_changes_with_any_change() -> None:
     assert twin == variants[0]
     assert hash(twin) == hash(variants[0])
     assert variants[0] != variants[1]
+
+
+def test_equal_spaces_are_one_key():
+    lr = FloatDistribution(1e-5, 1e-1, log=True)
+    first, twin, other = Space({"lr": lr}), Space({"lr": lr}), Space({"rate": lr})
+    assert {first: 1, other: 2}[twin] == 1
+    assert len({hash(first), hash(other)}) == 2
+    assert first != "lr"
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({}, r"\(missing \['lr'\]\); it has \['lr'\]$"),
+        ({"lr": 0.1, "n": 1}, r"\(unknown \['n'\]\)"),
+        ({"n": 1}, "missing.*unknown"),
+    ],
+)
+def test_names_must_match(params, message):
+    with pytest.raises(ValueError, match=f"parameters do not match the space {message}" if "(" in message else message):
+        Space({"lr": FloatDistribution(0, 1)}).encode(params)
+    with pytest.raises(ValueError, match=r"^a space needs at least one parameter, got none$"):
+        Space({})
