@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -393,3 +394,37 @@ def test_names_must_match(params, message):
         Space({"lr": FloatDistribution(0, 1)}).encode(params)
     with pytest.raises(ValueError, match=r"^a space needs at least one parameter, got none$"):
         Space({})
+
+
+@pytest.mark.parametrize(
+    ("dist", "words"),
+    [
+        (IntDistribution(1, 9), "an integer in [1, 9]"),
+        (IntDistribution(1, 9, step=2), "an integer in [1, 9] in steps of 2"),
+        (FloatDistribution(0, 1, step=0.25), "a number in [0, 1] in steps of 0.25"),
+        (FloatDistribution(0, 4, step=1), "a number in [0, 4] in steps of 1"),
+        (FloatDistribution(0, 1), "a number in [0, 1]"),
+        (CategoricalDistribution([4, 2]), "one of [2, 4]"),
+        (CategoricalDistribution(["b", "a"]), "one of ['b', 'a']"),
+    ],
+)
+def test_what_is_expected_is_said_in_words(dist, words):
+    with pytest.raises(ValueError, match=rf"^'p' is 'junk', expected {re.escape(words)}"):
+        Space({"p": dist}).encode({"p": "junk"})
+
+
+@pytest.mark.parametrize(
+    ("dist", "value", "u"),
+    [
+        (IntDistribution(2, 8, step=2), 3, math.nan),  # between two steps: neither outside nor a value
+        (IntDistribution(2, 8, step=2), 1, -math.inf),
+        (IntDistribution(2, 8, step=2), 9, math.inf),
+        (CategoricalDistribution([2, 4]), 3, math.nan),
+        (CategoricalDistribution([2, 4]), 1, -math.inf),
+        (CategoricalDistribution([2, 4]), 5, math.inf),
+        (FloatDistribution(0, 1, step=0.5), 0.25, math.nan),
+        (FloatDistribution(0, 1), "junk", math.nan),
+    ],
+)
+def test_values_outside_and_values_between_are_told_apart(dist, value, u):
+    np.testing.assert_array_equal(Space({"p": dist}).axes[0].encode([value]), [u])
