@@ -4,9 +4,9 @@
 
 OpenBLAS, numpy and XLA each choose their machine code by the processor they find, so sums are added up in another order
 elsewhere and results differ in their last bits. Each run below makes them choose as on an older or newer processor, as
-far as this one can; a processor whose BLAS code is that of one already run is left out. Two threads matter only to the
-files that call BLAS outside of `ask` and `pretrain`, which use one. Every other Python of the supported range that is
-found here gets an environment of its own in .venv.
+far as this one can; a processor whose BLAS code is that of one already run is left out. The files that could notice a
+second BLAS thread run with two, the others with one; `make test` runs all of them with one. Every other Python of the
+supported range that is found here gets an environment of its own in .venv.
 """
 
 from __future__ import annotations
@@ -22,15 +22,7 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent
 THREADED = ["test_gp.py", "test_row_gp.py", "test_features.py", "test_optimizer.py", "methods/test_blr.py"]
-NUMERIC = [
-    *THREADED,
-    "test_acquisition.py",
-    "test_argmax.py",
-    "test_warp.py",
-    "test_training.py",
-    "test_pretrain.py",
-    "methods/test_joint.py",
-]
+OTHERS = ["test_acquisition.py", "test_argmax.py", "test_warp.py", "test_training.py", "test_pretrain.py"]
 # OpenBLAS's name of a processor, and the newest instructions that XLA may use there.
 PROCESSORS = {"Prescott": "SSE4_2", "Haswell": "AVX2", "SkylakeX": "AVX512", "Zen": "AVX2"}
 PROBE = (
@@ -65,7 +57,7 @@ def processors() -> list[Run]:
             print(f"{name}: {'cannot run here' if code is None else f'the same BLAS code as another, {code}'}")
             continue
         seen.add(code)
-        for threads, files in (("1", NUMERIC), ("2", THREADED)):
+        for threads, files in (("1", OTHERS), ("2", THREADED)):
             label = f"{name}, {threads} BLAS thread{'s' * (threads == '2')}"
             runs.append(Run(label, sys.executable, files, environment | {"OPENBLAS_NUM_THREADS": threads}))
     return runs
@@ -92,9 +84,9 @@ def installed(version: str, program: str) -> Run:
     python = str(folder / "bin/python")
     subprocess.run([program, "-m", "venv", str(folder)], check=True)
     packages = ["-e", str(REPO), "pytest", "hypothesis", "scikit-learn"]
-    quiet = ["-qq", "--disable-pip-version-check", "--root-user-action=ignore"]
+    quiet = ["-qq", "--no-compile", "--disable-pip-version-check", "--root-user-action=ignore"]
     subprocess.run([python, "-m", "pip", "install", *quiet, *packages], check=True)
-    return Run(f"Python {version}", python, NUMERIC)
+    return Run(f"Python {version}", python, THREADED)
 
 
 def passed(run: Run) -> bool:
