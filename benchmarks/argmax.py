@@ -17,10 +17,10 @@ import time
 import numpy as np
 from optuna.distributions import FloatDistribution
 
-from jumbo_bo import gp as gps
-from jumbo_bo.acquisition import ucb
-from jumbo_bo.argmax import domain_of
-from jumbo_bo.space import Space
+from jumbo_bo.models import gp as gps
+from jumbo_bo.search.acquisition import ucb
+from jumbo_bo.search.argmax import domain_of
+from jumbo_bo.space.space import Space
 
 TRIALS, FUNCTIONS = 50, 10
 

@@ -35,11 +35,11 @@ from optuna.distributions import FloatDistribution
 from jumbo_bo.bench.fcnet import leave_one_out
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.run import stamp
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.history import History
+from jumbo_bo.data.history import History
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.learning.pretrain import pretrain
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.pretrain import pretrain
-from jumbo_bo.space import Params, Space
+from jumbo_bo.space.space import Params, Space
 
 TRIALS = 50
 REPEATS = 5

@@ -21,11 +21,11 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.history import History, Task
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.learning.pretrain import pretrain
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.pretrain import pretrain
-from jumbo_bo.space import Array, Space
+from jumbo_bo.space.space import Array, Space
 
 TRIALS, ROWS, WAVES = 24, 150, 40
 NOISES = (0.02, 0.1, 0.3)  # of functions whose standard deviation is about 1.1

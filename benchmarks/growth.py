@@ -24,7 +24,7 @@ import numpy as np
 
 from jumbo_bo.bench.fcnet import leave_one_out
 from jumbo_bo.bench.run import ONE_THREAD, parse_method, split_names, stamp
-from jumbo_bo.history import History, Task
+from jumbo_bo.data.history import History, Task
 from jumbo_bo.methods import METHODS, Learner
 from jumbo_bo.optimizer import Optimizer
 

@@ -3,7 +3,7 @@
 
     .venv/bin/pip install mutmut==3.8.1
     .venv/bin/python benchmarks/mutation.py             # a sample of every module, most of an hour on two cores
-    .venv/bin/python benchmarks/mutation.py gp warp     # only these
+    .venv/bin/python benchmarks/mutation.py models/gp   # only this one
     .venv/bin/python benchmarks/mutation.py --report    # what is known so far
 
 mutmut makes the mutants: an operator swapped, a number raised by one, an argument left out, a condition turned. Of its
@@ -51,15 +51,16 @@ LIMIT = 240  # seconds; the slowest list of tests takes a quarter of it
 # What starts no thread when it is imported; with it at hand a mutant starts in half a second.
 PRELOAD = ["jax", "optuna", "scipy.stats", "scipy.optimize", "sklearn.gaussian_process", "pytest"]
 TESTS = {
-    "gp": ["test_gp.py", "methods/test_joint.py"],
-    "kernel": ["test_gp.py", "methods/test_joint.py"],
-    "acquisition": ["test_acquisition.py", "test_argmax.py"],
-    "argmax": ["test_argmax.py"],
-    "warp": ["test_warp.py"],
-    "space": ["test_space.py"],
-    "axes": ["test_space.py"],
-    "features": ["test_features.py", "test_row_gp.py"],
-    "training": ["test_training.py", "test_pretrain.py"],
+    "models/gp": ["models/test_gp.py", "methods/test_joint.py"],
+    "models/kernel": ["models/test_gp.py", "methods/test_joint.py"],
+    "search/acquisition": ["search/test_acquisition.py", "search/test_argmax.py"],
+    "search/argmax": ["search/test_argmax.py"],
+    "data/warp": ["data/test_warp.py"],
+    "space/space": ["space/test_space.py"],
+    "space/axes": ["space/test_space.py"],
+    "learning/features": ["learning/test_features.py", "learning/test_row_gp.py"],
+    "learning/net_file": ["learning/test_features.py"],
+    "learning/training": ["learning/test_training.py", "learning/test_pretrain.py"],
     "optimizer": ["test_optimizer.py"],
     "methods/joint": ["methods/test_joint.py"],
     "methods/jumbo": ["methods/test_jumbo.py", "methods/test_ablations.py"],

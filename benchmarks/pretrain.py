@@ -23,8 +23,8 @@ os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_paralleli
 
 import numpy as np  # noqa: E402
 
-from jumbo_bo import pretrain as ours  # noqa: E402
-from jumbo_bo import training  # noqa: E402
+from jumbo_bo.learning import pretrain as ours  # noqa: E402
+from jumbo_bo.learning import training  # noqa: E402
 
 ROWS, INPUTS = 200_000, 12
 LAYERS = (INPUTS, 32, 32, 32, 4, 1)

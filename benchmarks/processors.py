@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.history import History, Task
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.learning.pretrain import pretrain
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.pretrain import pretrain
-from jumbo_bo.space import Array, Space
+from jumbo_bo.space.space import Array, Space
 
 TRIALS, SEEDS = 25, range(100, 104)
 SPACES = {

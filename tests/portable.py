@@ -21,8 +21,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent
-THREADED = ["test_gp.py", "test_row_gp.py", "test_features.py", "test_optimizer.py", "methods/test_blr.py"]
-OTHERS = ["test_acquisition.py", "test_argmax.py", "test_warp.py", "test_training.py", "test_pretrain.py"]
+THREADED = [
+    "models/test_gp.py",
+    "learning/test_row_gp.py",
+    "learning/test_features.py",
+    "test_optimizer.py",
+    "models/test_blr.py",
+]
+OTHERS = [
+    "search/test_acquisition.py",
+    "search/test_argmax.py",
+    "data/test_warp.py",
+    "learning/test_training.py",
+    "learning/test_pretrain.py",
+]
 # OpenBLAS's name of a processor, and the newest instructions that XLA may use there.
 PROCESSORS = {"Prescott": "SSE4_2", "Haswell": "AVX2", "SkylakeX": "AVX512", "Zen": "AVX2"}
 PROBE = (

@@ -5,10 +5,10 @@ import math
 import numpy as np
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from jumbo_bo.history import History, Task
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.learning.pretrain import Pretraining, pretrain
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.pretrain import Pretraining, pretrain
-from jumbo_bo.space import Space
+from jumbo_bo.space.space import Space
 
 MIXED = Space(
     {

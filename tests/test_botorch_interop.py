@@ -13,15 +13,15 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 import test_docs
-from jumbo_bo import gp as gps
-from jumbo_bo.acquisition import bounds, gated, ucb
-from jumbo_bo.features import FeatureNet
+from jumbo_bo.data.warp import Warp
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.learning.row_gp import RowGP
 from jumbo_bo.methods import GPUCB, Jumbo, JumboJoint, OfflineDKL
 from jumbo_bo.methods.joint import joint_kernel
+from jumbo_bo.models import gp as gps
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.row_gp import RowGP
-from jumbo_bo.space import Space
-from jumbo_bo.warp import Warp
+from jumbo_bo.search.acquisition import bounds, gated, ucb
+from jumbo_bo.space.space import Space
 
 pytestmark = pytest.mark.interop
 

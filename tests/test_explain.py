@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from scipy.stats import t
 
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.data.warp import Warp
 from jumbo_bo.explain import (
     Explanation,
     OldRun,
@@ -21,12 +23,10 @@ from jumbo_bo.explain import (
     predict,
     witnesses,
 )
-from jumbo_bo.gp import posterior
-from jumbo_bo.history import History, Task
+from jumbo_bo.learning.pretrain import Pretraining, pretrain
+from jumbo_bo.models.gp import posterior
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.pretrain import Pretraining, pretrain
-from jumbo_bo.space import Space
-from jumbo_bo.warp import Warp
+from jumbo_bo.space.space import Space
 
 SPACE = Space({"x": FloatDistribution(0, 1), "kind": CategoricalDistribution(["a", "b", "c"])})
 

@@ -1,95 +1,117 @@
-"""Imports point one way, from the edges to the maths, and `import jumbo_bo` stays light."""
+"""Rooms import in one direction, from the edges to the maths, and `import jumbo_bo` stays light."""
 
 from __future__ import annotations
 
 import ast
+import importlib.util
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-SRC = Path(__file__).resolve().parent.parent / "src" / "jumbo_bo"
+REPO = Path(__file__).resolve().parent.parent
+SRC = REPO / "src" / "jumbo_bo"
 
-# A module imports from earlier lines only; the modules of a package (methods, bench) also from each other.
-LAYERS = (
-    ("axes", "errors", "paths", "supervise"),
-    ("extras",),
-    ("space", "warp", "summary", "storage"),
-    ("frames", "kernel", "likeness"),
-    ("history", "toml", "gp"),
-    ("row_gp",),
-    ("features",),
-    ("training", "blr"),
-    ("readers", "pretrain", "learners"),
-    ("nets", "guess", "trackers"),
-    ("acquisition", "icm", "theory"),
-    ("argmax",),
-    ("methods",),
-    ("explain",),
-    ("optimizer",),
-    ("studies", "study_file", "transfer", "botorch"),
-    ("sampler", "report", "runner"),
-    ("bench",),
-    ("demo",),
-    ("cli",),
+# A room imports from earlier ones only, and from those that the last line of its `__init__.py` names. `jumbo_bo` is the
+# room of the modules beside the folders.
+ROOMS = (
+    "space",
+    "data",
+    "models",
+    "learning",
+    "search",
+    "methods",
+    "study",
+    "jumbo_bo",
+    "report",
+    "runner",
+    "bench",
+    "cli",
 )
-RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
-JAX = {"pretrain.py", "learners/bnn.py", "learners/copula.py"}
+JAX = {"learning/pretrain.py", "learning/learners/bnn.py", "learning/learners/copula.py"}
 ONLY_IN = {
     "jax": JAX,
     "optax": JAX,
-    "blackjax": {"learners/bnn.py"},
+    "blackjax": {"learning/learners/bnn.py"},
     "pickle": {"bench/tables.py"},
     "torch": {"botorch.py"},
     "botorch": {"botorch.py"},
     "gpytorch": {"botorch.py"},
-    "mlflow": {"trackers/mlflow.py"},
-    "wandb": {"trackers/wandb.py"},
+    "mlflow": {"data/trackers/mlflow.py"},
+    "wandb": {"data/trackers/wandb.py"},
     "ray": {"runner/engines.py"},
 }
 
-FILES = [path for path in sorted(SRC.rglob("*.py")) if path != SRC / "__init__.py"]
+
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("rooms", REPO / "docs" / "figures" / "rooms.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Full names of the modules a file imports, at any depth, except under `if TYPE_CHECKING`."""
-    package = ["jumbo_bo", *path.relative_to(SRC).parent.parts]
-    todo: list[ast.AST] = [ast.parse(path.read_text())]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            todo.extend(node.orelse)
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            start = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*start, *filter(None, [node.module])])
-            # `from jumbo_bo import gp` names a module, `from jumbo_bo.gp import fit` a function in one.
-            yield from (f"{module}.{alias.name}" if module == "jumbo_bo" else module for alias in node.names)
-        todo.extend(ast.iter_child_nodes(node))
+house = script()
 
 
-def layer_name(path: Path) -> str:
-    return path.relative_to(SRC).with_suffix("").parts[0]
+def may_import(room: str) -> list[str]:
+    path = SRC / "__init__.py" if room == "jumbo_bo" else SRC / room / "__init__.py"
+    words = re.search(r"^May import: (.+)\.$", ast.get_docstring(ast.parse(path.read_text())) or "", re.MULTILINE)
+    assert words, f"{path.relative_to(SRC)} does not say 'May import: ...' on a line of its docstring"
+    return [] if words[1] == "no other room" else words[1].split(", ")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
-def test_imports_point_down(path: Path) -> None:
-    me = layer_name(path)
-    assert me in RANK, f"{path.name} has no place in the layers; add {me!r} to LAYERS in {Path(__file__).name}"
-    for name in imported(path):
-        top, *rest = name.split(".")
-        if top == "jumbo_bo" and rest:
-            other = rest[0]
-            assert other in RANK, f"{path.name} imports {name}; import from the module that defines it"
-            inside_package = other == me and (SRC / me).is_dir()
-            assert inside_package or RANK[other] < RANK[me], f"{me} must not import {other}"
+def test_every_folder_is_a_room() -> None:
+    assert house.folder() == SRC
+    assert set(house.doors()) == set(ROOMS), "a folder without a place in the order; add it to ROOMS"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_import_in_one_direction(room: str) -> None:
+    allowed = may_import(room)
+    assert allowed == [other for other in ROOMS[: ROOMS.index(room)] if other in allowed], "earlier rooms, in order"
+    assert set(allowed) == house.doors()[room], f"what {room} imports, and what its __init__.py says it may"
+
+
+@pytest.mark.parametrize("module", house.modules())
+def test_what_a_module_imports(module: str) -> None:
+    here = house.modules()[module].relative_to(SRC).as_posix()
+    for name in house.imported(module):
+        top = name.partition(".")[0]
+        if top == "jumbo_bo":
+            known = name in house.modules() or name == "jumbo_bo"
+            assert known, f"{here} imports {name}, which is not a module"
+            if house.room(module) is None:
+                assert house.room(name) is None, f"{here} is imported by every room and cannot import {name}"
         allowed = ONLY_IN.get(top)
-        here = path.relative_to(SRC).as_posix()
         assert allowed is None or here in allowed, f"{here} imports {top}, which only {allowed} may"
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    TopologicalSorter({module: house.ours(module) for module in house.modules()}).prepare()
+
+
+def test_public_names_are_not_imported_inside() -> None:
+    for module, path in house.modules().items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "jumbo_bo" and node.level == 0:
+                for alias in node.names:
+                    assert f"jumbo_bo.{alias.name}" in house.modules(), f"{module}: import {alias.name} from its module"
+
+
+def test_the_picture_is_that_of_the_imports() -> None:
+    assert house.shown() == house.picture(), "run: python docs/figures/rooms.py --write"
+
+
+def test_the_walk_of_a_suggestion() -> None:
+    calls, crossings = house.walk(trials=2)
+    assert {"optimizer.py", "methods/joint.py", "models/gp.py", "search/argmax.py", "explain.py"} <= set(calls)
+    assert len(calls) <= crossings < calls.total()
 
 
 def loaded_by(code: str) -> set[str]:

@@ -10,15 +10,15 @@ import polars as pl
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 
-from jumbo_bo import gp as gps
+from jumbo_bo.data.history import History, Task
 from jumbo_bo.explain import Explanation
-from jumbo_bo.history import History, Task
-from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.learning.pretrain import PRESETS, Pretraining, pretrain
 from jumbo_bo.methods import GPUCB
 from jumbo_bo.methods.jumbo import warm_kernel
+from jumbo_bo.models import gp as gps
+from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.optimizer import Optimizer, Suggestion
-from jumbo_bo.pretrain import PRESETS, Pretraining, pretrain
-from jumbo_bo.space import Space
+from jumbo_bo.space.space import Space
 
 SPACE = Space({"x": FloatDistribution(0, 1), "n": IntDistribution(1, 5)})
 

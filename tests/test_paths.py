@@ -10,17 +10,18 @@ import pytest
 from optuna.distributions import FloatDistribution
 from typer.testing import CliRunner
 
-from jumbo_bo import FeatureNet, JumboSampler, Optimizer, Space, nets, read_history
+from jumbo_bo import FeatureNet, JumboSampler, Optimizer, Space, read_history
 from jumbo_bo.bench.fcnet import authors_data
 from jumbo_bo.cli import app
-from jumbo_bo.guess import read_table
-from jumbo_bo.history import History
+from jumbo_bo.data.history import History
+from jumbo_bo.data.readers import from_storage
+from jumbo_bo.data.storage import opened
+from jumbo_bo.data.trackers import from_ray, from_wandb
+from jumbo_bo.learning import nets
 from jumbo_bo.paths import at_home
-from jumbo_bo.readers import from_storage
 from jumbo_bo.report import write
-from jumbo_bo.storage import opened
-from jumbo_bo.study_file import load
-from jumbo_bo.trackers import from_ray, from_wandb
+from jumbo_bo.study.guess import read_table
+from jumbo_bo.study.study_file import load
 
 SPACE = Space({"x": FloatDistribution(0, 1)})
 STUDY = """

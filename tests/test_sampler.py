@@ -20,11 +20,11 @@ from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSampler
 from optuna.trial import TrialState, create_trial
 
 from jumbo_bo import JumboSampler, read_history, studies
+from jumbo_bo.data.readers import from_study
+from jumbo_bo.learning.nets import learned
+from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods import JumboJoint
-from jumbo_bo.nets import learned
-from jumbo_bo.readers import from_study
-from jumbo_bo.space import Space
-from jumbo_bo.training import Pretraining
+from jumbo_bo.space.space import Space
 
 SMALL = Pretraining(members=1, max_epochs=30, n_u=16)
 QUICK = JumboJoint(preset=SMALL)
@@ -469,7 +469,8 @@ WORKER = """
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
-    from jumbo_bo import JumboSampler, nets, read_history
+    from jumbo_bo import JumboSampler, read_history
+    from jumbo_bo.learning import nets
     from test_sampler import GRID, QUICK, Space, cost
 
     address, n, method, go = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]

@@ -11,11 +11,11 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from jumbo_bo import studies
-from jumbo_bo.history import History, Task
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods import JumboJoint
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space import Space
-from jumbo_bo.training import Pretraining
+from jumbo_bo.space.space import Space
 
 SPACE = Space({"x": FloatDistribution(0, 1), "n": IntDistribution(1, 5)})
 GRID = Space({"a": IntDistribution(0, 2), "c": CategoricalDistribution(["p", "q"])})

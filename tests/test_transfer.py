@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from optuna.distributions import FloatDistribution
 
-from jumbo_bo import gp as gps
-from jumbo_bo.history import History, Task
+from jumbo_bo.data.history import History, Task
 from jumbo_bo.methods.joint import joint_kernel
+from jumbo_bo.models import gp as gps
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space import Space
+from jumbo_bo.space.space import Space
 from jumbo_bo.transfer import TaskTransfer, _density, _verdict, _weights, transfer
 
 SPACE = Space({"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)})

@@ -24,14 +24,14 @@ from matplotlib.figure import Figure
 from optuna.distributions import FloatDistribution
 from PIL import Image
 
-from jumbo_bo.acquisition import gated, in_gate, paper_beta, ucb
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.gp import Blocks, Kernel, LogNormal, fit, isotropic, posterior
-from jumbo_bo.history import History, Task
-from jumbo_bo.kernel import cold_kernel
-from jumbo_bo.pretrain import Pretraining, pretrain
-from jumbo_bo.space import Space
-from jumbo_bo.warp import fit_warp
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.data.warp import fit_warp
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.learning.pretrain import Pretraining, pretrain
+from jumbo_bo.models.gp import Blocks, Kernel, LogNormal, fit, isotropic, posterior
+from jumbo_bo.models.kernel import cold_kernel
+from jumbo_bo.search.acquisition import gated, in_gate, paper_beta, ucb
+from jumbo_bo.space.space import Space
 
 Array = npt.NDArray[np.float64]
 

@@ -1,8 +1,11 @@
 """Bayesian optimization that learns from your old runs.
 
 The public names are loaded on first use, so `import jumbo_bo` costs almost nothing and never loads jax.
-The function `pretrain` is not among them: a package cannot reliably show a function under the name of its own
-submodule. Use `from jumbo_bo.pretrain import pretrain`.
+The function `pretrain` is not among them, as it needs jax: `from jumbo_bo.learning.pretrain import pretrain`.
+
+Beside this file lie the modules that a program imports, and three that every room may import: errors, extras, paths.
+
+May import: space, data, models, learning, search, methods.
 """
 
 from __future__ import annotations
@@ -11,13 +14,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jumbo_bo.features import FeatureNet
-    from jumbo_bo.history import History
+    from jumbo_bo.data.history import History
+    from jumbo_bo.data.readers import read_history
+    from jumbo_bo.learning.features import FeatureNet
     from jumbo_bo.methods import METHODS
     from jumbo_bo.optimizer import Optimizer, Suggestion
-    from jumbo_bo.readers import read_history
     from jumbo_bo.sampler import JumboSampler
-    from jumbo_bo.space import Space
+    from jumbo_bo.space.space import Space
 
     __version__: str
 
@@ -34,14 +37,14 @@ __all__ = [
 ]
 
 _HOME = {
-    "FeatureNet": "features",
-    "History": "history",
+    "FeatureNet": "learning.features",
+    "History": "data.history",
     "JumboSampler": "sampler",
     "METHODS": "methods",
     "Optimizer": "optimizer",
-    "Space": "space",
+    "Space": "space.space",
     "Suggestion": "optimizer",
-    "read_history": "readers",
+    "read_history": "data.readers",
 }
 
 

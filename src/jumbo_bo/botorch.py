@@ -2,7 +2,7 @@
 
 Notation
     X       (..., q, d)  double, points u of the unit cube, one coordinate per parameter (Space.encode, Space.decode)
-    blocks  (..., q, P)  [1, T(u), h, g, m] side by side, the feature blocks of gp.py; a kernel term picks its columns
+    blocks  (..., q, P)  [1, T(u), h, g, m] side by side, the blocks of models/gp.py; a kernel term picks its columns
     values  standardised, larger is better, whatever the direction of the study
 
 A model is BoTorch's own SingleTaskGP: T(u) and the pretrained net are its input transform, our kernel, prior mean and
@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.acquisition import Gate as GateKind
-from jumbo_bo.axes import Axis
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.gp import GP, Kernel, Term
-from jumbo_bo.kernel import SQRT5
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.learning.row_gp import RowGP
 from jumbo_bo.methods import Jumbo, JumboJoint, OfflineDKL
 from jumbo_bo.methods.joint import joint_kernel
+from jumbo_bo.models.gp import GP, Kernel, Term
+from jumbo_bo.models.kernel import SQRT5
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.row_gp import RowGP
-from jumbo_bo.space import Space
+from jumbo_bo.search.acquisition import Gate as GateKind
+from jumbo_bo.space.axes import Axis
+from jumbo_bo.space.space import Space
 
 try:
     import torch
@@ -132,8 +132,8 @@ def _axis_columns(axis: Axis, u: Tensor) -> Tensor:  # (...) -> (..., width)
 
 
 class Terms(GPyTorchKernel):
-    """Our sum of terms (kernel.py) on the columns of `Features`, dense. GPyTorch's own sum of a linear and a Matern
-    kernel takes a low-rank path that needs jitter."""
+    """Our sum of terms (models/kernel.py) on the columns of `Features`, dense. GPyTorch's own sum of a linear and a
+    Matern kernel takes a low-rank path that needs jitter."""
 
     def __init__(self, kernel: Kernel, theta: Array, features: Features) -> None:
         super().__init__()

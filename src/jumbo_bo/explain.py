@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from jumbo_bo.gp import GP, Blocks, mean_by_term, posterior, prior_mean
-from jumbo_bo.history import History
+from jumbo_bo.data.history import History
+from jumbo_bo.data.warp import Warp
 from jumbo_bo.methods import Choice, View
-from jumbo_bo.space import Params, Space
-from jumbo_bo.warp import Warp
+from jumbo_bo.models.gp import GP, Blocks, mean_by_term, posterior, prior_mean
+from jumbo_bo.space.space import Params, Space
 
 Array = npt.NDArray[np.float64]
 

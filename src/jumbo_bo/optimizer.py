@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from jumbo_bo import gp as gps
-from jumbo_bo.argmax import Domain, domain_of, encode_candidates, sobol
+from jumbo_bo.data.history import History
+from jumbo_bo.data.warp import Warp, fit_warp
 from jumbo_bo.explain import (
     Explanation,
     Prediction,
@@ -33,14 +33,14 @@ from jumbo_bo.explain import (
     why,
     witnesses,
 )
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.history import History
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.learning.nets import learned
 from jumbo_bo.methods import METHODS, Choice, Learner, Recipe, View
 from jumbo_bo.methods.base import FOLLOW_UP, RESTART, Choosy, Past
-from jumbo_bo.nets import learned
+from jumbo_bo.models import gp as gps
 from jumbo_bo.paths import at_home
-from jumbo_bo.space import Params, Space
-from jumbo_bo.warp import Warp, fit_warp
+from jumbo_bo.search.argmax import Domain, domain_of, encode_candidates, sobol
+from jumbo_bo.space.space import Params, Space
 
 Array = npt.NDArray[np.float64]
 Direction = Literal["minimize", "maximize"]

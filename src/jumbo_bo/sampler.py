@@ -22,14 +22,15 @@ from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
 from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial, TrialState
 
-from jumbo_bo import nets, studies
-from jumbo_bo.argmax import SpaceExhausted
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.history import History
+from jumbo_bo import studies
+from jumbo_bo.data.history import History
+from jumbo_bo.data.readers import from_study
+from jumbo_bo.learning import nets
+from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.methods import Recipe
 from jumbo_bo.optimizer import Direction, Optimizer
-from jumbo_bo.readers import from_study
-from jumbo_bo.space import Params, Space
+from jumbo_bo.search.argmax import SpaceExhausted
+from jumbo_bo.space.space import Params, Space
 
 USER_CACHE = Path("~/.cache/jumbo-bo")  # stands for nets.default_folder(), which is looked up when a sampler is made
 ATTEMPTS = 20  # to find a configuration that no other process has just taken

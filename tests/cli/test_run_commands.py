@@ -23,10 +23,10 @@ from typer.testing import CliRunner, Result
 
 from jumbo_bo import cli
 from jumbo_bo.cli import run as view
+from jumbo_bo.data.storage import opened
 from jumbo_bo.runner.book import RUNNER, opened_book
 from jumbo_bo.runner.coordinator import Running
-from jumbo_bo.storage import opened
-from jumbo_bo.study_file import load
+from jumbo_bo.study.study_file import load
 
 STUDY = f"""
 name = "widgets"

@@ -19,9 +19,9 @@ from typer.testing import CliRunner, Result
 from jumbo_bo import cli
 from jumbo_bo.cli.old_runs import fitted, show
 from jumbo_bo.cli.template import study_text
-from jumbo_bo.history import History
-from jumbo_bo.space import Space
-from jumbo_bo.study_file import Past, load
+from jumbo_bo.data.history import History
+from jumbo_bo.space.space import Space
+from jumbo_bo.study.study_file import Past, load
 
 
 def jumbo(*arguments: str) -> Result:

@@ -15,7 +15,7 @@ import pytest
 from optuna.trial import TrialState
 
 from jumbo_bo.runner.book import opened_book
-from jumbo_bo.study_file import load
+from jumbo_bo.study.study_file import load
 
 pytest.importorskip("optuna_dashboard", reason="needs the PyPI package optuna-dashboard")
 

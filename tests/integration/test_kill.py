@@ -17,7 +17,7 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
-from jumbo_bo.supervise import held
+from jumbo_bo.runner.supervise import held
 
 pytestmark = pytest.mark.integration
 

@@ -17,8 +17,8 @@ from urllib.request import urlopen
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from jumbo_bo.space import Space
-from jumbo_bo.trackers import from_mlflow
+from jumbo_bo.data.trackers import from_mlflow
+from jumbo_bo.space.space import Space
 
 # Before the import: MLflow reads them then.
 os.environ |= {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
@@ -111,7 +111,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 def test_pages_experiments_tasks_and_targets(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = fill(store)
-    monkeypatch.setattr("jumbo_bo.trackers.mlflow.PAGE", 3)
+    monkeypatch.setattr("jumbo_bo.data.trackers.mlflow.PAGE", 3)
     check(from_mlflow(store, SPACE, objective="loss"), expected)
     some = from_mlflow(store, SPACE, objective="loss", experiments=["mnist"], direction="maximize")
     assert [(t.name, t.y.tolist()) for t in some.tasks] == [("mnist", expected["mnist"])]

@@ -11,7 +11,7 @@ import optuna
 import pytest
 from optuna.trial import FrozenTrial
 
-from jumbo_bo.storage import opened
+from jumbo_bo.data.storage import opened
 
 pytestmark = pytest.mark.integration
 
@@ -40,7 +40,7 @@ WORKER = """
 import sys, optuna
 from optuna.distributions import IntDistribution
 from jumbo_bo import JumboSampler, Space
-from jumbo_bo.storage import opened
+from jumbo_bo.data.storage import opened
 space = Space({"a": IntDistribution(0, 9), "b": IntDistribution(0, 9)})
 with opened(sys.argv[1]) as storage:
     study = optuna.load_study(study_name="three", storage=storage, sampler=JumboSampler(search_space=space, seed=0))

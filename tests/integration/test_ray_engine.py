@@ -22,7 +22,7 @@ from jumbo_bo.errors import UserError
 from jumbo_bo.runner.coordinator import Running
 from jumbo_bo.runner.engines import OnRay
 from jumbo_bo.runner.run import run
-from jumbo_bo.study_file import load
+from jumbo_bo.study.study_file import load
 
 ray = pytest.importorskip("ray", reason="needs the PyPI package ray (make test-integration installs it)")
 

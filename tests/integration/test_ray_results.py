@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from jumbo_bo.space import Space
-from jumbo_bo.trackers import from_ray
+from jumbo_bo.data.trackers import from_ray
+from jumbo_bo.space.space import Space
 
 ray = pytest.importorskip("ray", reason="needs the PyPI package ray[tune] (make test-integration installs it)")
 tune = pytest.importorskip("ray.tune", reason="needs the PyPI package ray[tune] (make test-integration installs it)")

@@ -15,8 +15,8 @@ import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 
 from jumbo_bo import History, JumboSampler, Space
-from jumbo_bo.history import Task
-from jumbo_bo.storage import opened
+from jumbo_bo.data.history import Task
+from jumbo_bo.data.storage import opened
 
 ray = pytest.importorskip("ray", reason="needs the PyPI package ray[tune] (make test-integration installs it)")
 pytestmark = [

@@ -25,9 +25,9 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from jumbo_bo import report
-from jumbo_bo.history import History
+from jumbo_bo.data.history import History
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space import Params, Space
+from jumbo_bo.space.space import Params, Space
 from jumbo_bo.studies import attributes
 from jumbo_bo.transfer import transfer
 

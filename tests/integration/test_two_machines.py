@@ -15,10 +15,10 @@ import optuna
 import pytest
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.storage import opened
 from jumbo_bo.runner.coordinator import Running
 from jumbo_bo.runner.run import run
-from jumbo_bo.storage import opened
-from jumbo_bo.study_file import load
+from jumbo_bo.study.study_file import load
 
 pytestmark = pytest.mark.integration
 

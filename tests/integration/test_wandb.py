@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
-from jumbo_bo.space import Space
-from jumbo_bo.trackers import from_wandb
+from jumbo_bo.data.trackers import from_wandb
+from jumbo_bo.space.space import Space
 
 pytest.importorskip("wandb", reason="needs the PyPI package wandb (pip install wandb)")
 pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore::DeprecationWarning:wandb")]

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution, IntDistribution
 
-from jumbo_bo.acquisition import ucb
-from jumbo_bo.gp import posterior
-from jumbo_bo.history import History, Task
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.learning.pretrain import Pretraining, pretrain
 from jumbo_bo.methods import METHODS
+from jumbo_bo.models.gp import posterior
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.pretrain import Pretraining, pretrain
-from jumbo_bo.space import Space
+from jumbo_bo.search.acquisition import ucb
+from jumbo_bo.space.space import Space
 
 SPACE = Space({"a": IntDistribution(0, 9), "b": IntDistribution(0, 9), "c": CategoricalDistribution(["x", "y"])})
 

@@ -8,11 +8,11 @@ import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import create_trial
 
-from jumbo_bo.history import History, Task
+from jumbo_bo.data.history import History, Task
 from jumbo_bo.methods import BOHB
 from jumbo_bo.methods.bohb import most_alike
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space import Space
+from jumbo_bo.space.space import Space
 
 LINE = Space({"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)})
 ETA = 5

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from jumbo_bo.history import History, Task
+from jumbo_bo.data.history import History, Task
 from jumbo_bo.methods import BoxGPUCB
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space import Space
+from jumbo_bo.space.space import Space
 
 SPACE = Space(
     {

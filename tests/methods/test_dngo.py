@@ -3,13 +3,13 @@
 import numpy as np
 from optuna.distributions import FloatDistribution
 
-from jumbo_bo import blr
-from jumbo_bo.history import History, Task
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.learning.pretrain import Pretraining, pretrain
 from jumbo_bo.methods import DNGO
 from jumbo_bo.methods.dngo import OWN
+from jumbo_bo.models import blr
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.pretrain import Pretraining, pretrain
-from jumbo_bo.space import Space
+from jumbo_bo.space.space import Space
 
 SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
 

@@ -9,11 +9,8 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from scipy.stats import norm
 
-from jumbo_bo import gp as gps
-from jumbo_bo.argmax import Finite
-from jumbo_bo.history import History, Task
-from jumbo_bo.kernel import cold_kernel, covariance
-from jumbo_bo.learners.copula import fit_prior
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.learning.learners.copula import fit_prior
 from jumbo_bo.methods import GCP
 from jumbo_bo.methods.gcp import (
     SIGMA_FLOOR,
@@ -25,8 +22,11 @@ from jumbo_bo.methods.gcp import (
     residual_gp,
     thompson,
 )
+from jumbo_bo.models import gp as gps
+from jumbo_bo.models.kernel import cold_kernel, covariance
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space import Space
+from jumbo_bo.search.argmax import Finite
+from jumbo_bo.space.space import Space
 
 SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
 GRID = Space({"a": IntDistribution(0, 9), "b": CategoricalDistribution(["x", "y", "z"])})

@@ -11,17 +11,17 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from scipy.stats import norm
 
 import small_problems
-from jumbo_bo.acquisition import ucb
 from jumbo_bo.bench.synthetic import random_smooth
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.gp import fit, posterior
-from jumbo_bo.history import History, Task
-from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.learning.pretrain import Pretraining, pretrain
 from jumbo_bo.methods import GPUCB, JumboJoint
 from jumbo_bo.methods.joint import joint_kernel
+from jumbo_bo.models.gp import fit, posterior
+from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.pretrain import Pretraining, pretrain
-from jumbo_bo.space import Array, Params, Space
+from jumbo_bo.search.acquisition import ucb
+from jumbo_bo.space.space import Array, Params, Space
 from small_problems import MIXED, learned_nets
 
 SPACE = Space({"a": IntDistribution(0, 19), "b": IntDistribution(0, 19)})

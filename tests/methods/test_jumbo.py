@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from jumbo_bo.acquisition import gated, in_gate, ucb
-from jumbo_bo.kernel import cold_kernel
 from jumbo_bo.methods import GPUCB, Jumbo, JumboJoint, OfflineDKL
 from jumbo_bo.methods.jumbo import warm_kernel
+from jumbo_bo.models.kernel import cold_kernel
+from jumbo_bo.search.acquisition import gated, in_gate, ucb
 from small_problems import MIXED, SMALL, learned_nets, run
 
 

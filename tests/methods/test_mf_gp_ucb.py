@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from optuna.distributions import IntDistribution
 
-from jumbo_bo.acquisition import ucb
-from jumbo_bo.history import History, Task
-from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.data.history import History, Task
 from jumbo_bo.methods import GPUCB, MFGPUCB
 from jumbo_bo.methods.mf_gp_ucb import TIE, Line, closest_task, fit_line, lower_of, widen
+from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space import Space
+from jumbo_bo.search.acquisition import ucb
+from jumbo_bo.space.space import Space
 
 GRID = Space({"a": IntDistribution(0, 19), "b": IntDistribution(0, 9)})
 

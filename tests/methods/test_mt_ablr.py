@@ -7,13 +7,13 @@ import pytest
 from optuna.distributions import FloatDistribution
 from scipy.stats import multivariate_normal
 
-from jumbo_bo.blr import PRIOR_SD, prior_median
-from jumbo_bo.features import layers_of
-from jumbo_bo.history import History, Task
-from jumbo_bo.learners import ablr
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.learning.features import layers_of
+from jumbo_bo.learning.learners import ablr
 from jumbo_bo.methods import MTABLR
+from jumbo_bo.models.blr import PRIOR_SD, prior_median
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space import Space
+from jumbo_bo.space.space import Space
 
 SIZES = (3, 8, 8, 6)
 SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from optuna.distributions import FloatDistribution
 
+from jumbo_bo.data.history import History, Task
 from jumbo_bo.errors import UserError
-from jumbo_bo.history import History, Task
-from jumbo_bo.learners import bnn
+from jumbo_bo.learning.learners import bnn
 from jumbo_bo.methods import MTBohamiann
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space import Space
+from jumbo_bo.space.space import Space
 
 LINE = Space({"a": FloatDistribution(0, 1)})
 QUICK = MTBohamiann(units=20, chains=4, samples=5, thin=20, burn_in=5, learn_rounds=8, adapt_rounds=2)

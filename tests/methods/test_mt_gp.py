@@ -7,13 +7,13 @@ import pytest
 from optuna.distributions import IntDistribution
 from scipy.stats import multivariate_normal
 
-from jumbo_bo import gp, icm
-from jumbo_bo.history import History, Task
-from jumbo_bo.kernel import LogNormal, Term
+from jumbo_bo.data.history import History, Task
 from jumbo_bo.methods import GPUCB, MTGP
 from jumbo_bo.methods.mt_gp import last_refit
+from jumbo_bo.models import gp, icm
+from jumbo_bo.models.kernel import LogNormal, Term
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space import Space
+from jumbo_bo.space.space import Space
 
 TERM = Term("x", "matern52", (0, 1), length=LogNormal(0.5, 1.0))
 LENGTH = np.log([0.4, 0.7])

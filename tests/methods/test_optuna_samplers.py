@@ -9,12 +9,12 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 
+from jumbo_bo.data.history import History, Task
 from jumbo_bo.errors import UserError
-from jumbo_bo.history import History, Task
 from jumbo_bo.methods import OptunaSampler
 from jumbo_bo.methods.optuna_samplers import distributions, to_params, to_u
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space import Space
+from jumbo_bo.space.space import Space
 
 MIXED = Space(
     {

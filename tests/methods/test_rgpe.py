@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from optuna.distributions import FloatDistribution
 
-from jumbo_bo.gp import build, covariance, posterior
-from jumbo_bo.history import History, Task
-from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.learning.row_gp import best_and_others
 from jumbo_bo.methods import GPUCB, RGPE
 from jumbo_bo.methods.rgpe import draw, loo_ranking_loss, mix, rank_weights, ranking_loss
 from jumbo_bo.methods.task_gps import joint, learn_tasks
+from jumbo_bo.models.gp import build, covariance, posterior
+from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.row_gp import best_and_others
-from jumbo_bo.space import Space
+from jumbo_bo.space.space import Space
 
 PLANE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
 

@@ -16,7 +16,7 @@ from jumbo_bo.bench import circuit, figures, interactive, markdown, reports, sta
 from jumbo_bo.bench.run import Run
 from jumbo_bo.bench.stats import Curves
 from jumbo_bo.bench.suites import SUITES
-from jumbo_bo.space import Array
+from jumbo_bo.space.space import Array
 
 TEMPORAL = ("protein", "parkinsons", "naval")
 DATASETS = (*TEMPORAL, "slice")

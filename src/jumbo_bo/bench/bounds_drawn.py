@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo import theory
-from jumbo_bo.acquisition import in_gate, theory_beta
-from jumbo_bo.kernel import Blocks, Kernel, covariance, isotropic
-from jumbo_bo.space import Array
+from jumbo_bo.models.kernel import Blocks, Kernel, covariance, isotropic
+from jumbo_bo.search import theory
+from jumbo_bo.search.acquisition import in_gate, theory_beta
+from jumbo_bo.space.space import Array
 
 Row = dict[str, Any]
 Flags = npt.NDArray[np.bool_]

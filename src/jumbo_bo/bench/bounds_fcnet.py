@@ -21,20 +21,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo import theory
-from jumbo_bo.acquisition import in_gate, theory_beta, ucb
-from jumbo_bo.argmax import Finite
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import FCNET, table
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.gp import GP, Blocks, posterior
-from jumbo_bo.history import History, Task
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.data.warp import fit_warp
+from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.methods import METHODS
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.methods.jumbo import Jumbo
+from jumbo_bo.models.gp import GP, Blocks, posterior
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space import Array
-from jumbo_bo.warp import fit_warp
+from jumbo_bo.search import theory
+from jumbo_bo.search.acquisition import in_gate, theory_beta, ucb
+from jumbo_bo.search.argmax import Finite
+from jumbo_bo.space.space import Array
 
 Row = dict[str, Any]
 Flags = npt.NDArray[np.bool_]

@@ -18,9 +18,9 @@ from jumbo_bo.bench import figures, interactive, markdown
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.run import Row
 from jumbo_bo.bench.suites import SUITES
-from jumbo_bo.pretrain import pretrain
-from jumbo_bo.space import Array
-from jumbo_bo.training import resolve
+from jumbo_bo.learning.pretrain import pretrain
+from jumbo_bo.learning.training import resolve
+from jumbo_bo.space.space import Array
 
 SAMPLE = 4096
 MARKS = (1, 2, 4, 8)

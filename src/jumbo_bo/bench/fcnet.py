@@ -17,7 +17,7 @@ import polars as pl
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import FCNET, Family
 from jumbo_bo.bench.tabular import old_tables, tabular
-from jumbo_bo.history import History
+from jumbo_bo.data.history import History
 from jumbo_bo.paths import at_home
 
 UNITS = {"protein": 1e-3, "parkinsons": 1e-3, "naval": 1e-5, "slice": 1e-4}

@@ -17,7 +17,7 @@ import numpy as np
 from jumbo_bo.bench import stats
 from jumbo_bo.bench.interactive import FEW, Style, edges, page, plus_minus, traces
 from jumbo_bo.bench.stats import Curves
-from jumbo_bo.space import Array
+from jumbo_bo.space.space import Array
 
 RED, ORANGE, BLUE, PURPLE, BROWN = "#d62728", "#ff7f0e", "#1f77b4", "#9467bd", "#8c564b"
 GREY, GREEN, TEAL, OLIVE, PINK = "#7f7f7f", "#2ca02c", "#17a2a2", "#9a9a1e", "#e377c2"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jumbo_bo.space import Array
+from jumbo_bo.space.space import Array
 
 FEW = 20  # points that are also marked by dots
 SCRIPT = "plotly.min.js"

@@ -12,7 +12,7 @@ import polars as pl
 from jumbo_bo.bench import stats
 from jumbo_bo.bench.run import Row, stamp
 from jumbo_bo.bench.stats import Curves, Interval, Ranks, Reached
-from jumbo_bo.space import Array
+from jumbo_bo.space.space import Array
 
 ABREAST = 4  # problems in one table of regrets
 

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from jumbo_bo.history import History
-from jumbo_bo.space import Params, Space
+from jumbo_bo.data.history import History
+from jumbo_bo.space.space import Params, Space
 
 Objective = Callable[[Params, np.random.Generator], float]
 

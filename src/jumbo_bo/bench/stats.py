@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
-from jumbo_bo.space import Array
+from jumbo_bo.space.space import Array
 
 MARKS = (10, 25, 50, 100)
 SAME = 1 + 1e-12  # means of the same number over different seeds differ in the last digits

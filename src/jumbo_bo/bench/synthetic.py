@@ -29,8 +29,8 @@ from scipy.optimize import minimize
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import FCNET, table
 from jumbo_bo.bench.tabular import tabular
-from jumbo_bo.history import History, Task
-from jumbo_bo.space import Array, Params, Space
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.space.space import Array, Params, Space
 
 Function = Callable[[Array], Array]  # (m, d) in [0, 1] -> (m,), larger is better
 Rng = np.random.Generator

@@ -31,7 +31,7 @@ from optuna.distributions import CategoricalDistribution
 
 from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
-from jumbo_bo.space import Array, Params, Space
+from jumbo_bo.space.space import Array, Params, Space
 
 
 @dataclass(frozen=True, eq=False)

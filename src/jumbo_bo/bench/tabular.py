@@ -8,8 +8,8 @@ import numpy as np
 
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import Family, table
-from jumbo_bo.history import History, Task
-from jumbo_bo.space import Params
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.space.space import Params
 
 
 def tabular(family: Family, dataset: str, history: History, unit: float = 1.0, floor: float = 0.0) -> Problem:

@@ -1,6 +1,8 @@
 """The command `jumbo`: reads options, shows results. The work is done elsewhere and imported when it is needed.
 
 One file per group of commands; `view.py` is what they share.
+
+May import: space, data, learning, study, jumbo_bo, report, runner, bench.
 """
 
 from __future__ import annotations

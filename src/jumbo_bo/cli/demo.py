@@ -1,4 +1,4 @@
-"""`jumbo demo`: options and what is shown; the work is in jumbo_bo/demo.py."""
+"""`jumbo demo`: options and what is shown; the work is in jumbo_bo/bench/demo.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jumbo_bo.cli.view import console, explained, number
 from jumbo_bo.extras import command
 
 if TYPE_CHECKING:
-    from jumbo_bo.demo import Case, Options, Row, Score
+    from jumbo_bo.bench.demo import Case, Options, Row, Score
 
 
 class Target(StrEnum):
@@ -42,15 +42,15 @@ def demo(
     """
     if "://" not in storage:
         raise typer.BadParameter(f"{storage!r} is not a database URL; use sqlite:///{storage}", param_hint="--storage")
-    from jumbo_bo import demo as job
+    from jumbo_bo.bench import demo as job
 
     with explained("demo", f"Finished trials are kept in {storage}; run the same command again to continue."):
         _demo(console(), job.Options(target.value, trials, storage, seed))
 
 
 def _demo(screen: Console, options: Options) -> None:
-    from jumbo_bo import demo as job
-    from jumbo_bo.nets import default_folder, kept, learned
+    from jumbo_bo.bench import demo as job
+    from jumbo_bo.learning.nets import default_folder, kept, learned
 
     with screen.status("reading the tables"):
         case = job.build(options.target)
@@ -113,7 +113,7 @@ def _watch(screen: Console, rows: list[Row], new: Iterable[Row]) -> None:
 
 def _trials(rows: Sequence[Row], width: int, last: int | None = None) -> Table:
     """A line per trial, improvements in green; only the `last` ones while all of them would not fit the screen."""
-    from jumbo_bo.demo import short
+    from jumbo_bo.bench.demo import short
 
     table = Table(box=None, padding=(0, 2, 0, 0), width=width - 3)  # room for the ^C that a terminal shows
     for name in ("trial", "value", "best so far"):

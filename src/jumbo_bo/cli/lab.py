@@ -27,7 +27,7 @@ def ask(
     with explained("ask", f"What was asked is kept; show it with: jumbo ask {study} --again"):
         from jumbo_bo.runner import people
         from jumbo_bo.runner.book import opened_book
-        from jumbo_bo.study_file import load
+        from jumbo_bo.study.study_file import load
 
         notes = console(stderr=True)
         with opened_book(load(study), create=not again) as book:
@@ -57,7 +57,7 @@ def tell(
     with explained("tell", "Tell the rest again; what is stored already is named."):
         from jumbo_bo.runner import people
         from jumbo_bo.runner.book import best, opened_book
-        from jumbo_bo.study_file import load
+        from jumbo_bo.study.study_file import load
 
         if trial is None:
             if failed or sys.stdin.isatty():

@@ -11,10 +11,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from jumbo_bo.history import History
-from jumbo_bo.likeness import SHARED
-from jumbo_bo.study_file import span
-from jumbo_bo.summary import clip
+from jumbo_bo.data.history import History
+from jumbo_bo.data.likeness import SHARED
+from jumbo_bo.data.summary import clip
+from jumbo_bo.study.study_file import span
 
 
 def show(screen: Console, history: History, rename: Mapping[str, str] | None) -> None:

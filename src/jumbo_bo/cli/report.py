@@ -32,7 +32,7 @@ def report(
         from jumbo_bo.report import page, write
         from jumbo_bo.runner.book import build_optimizer, opened_book
         from jumbo_bo.studies import follow
-        from jumbo_bo.study_file import load
+        from jumbo_bo.study.study_file import load
         from jumbo_bo.transfer import transfer
 
         file = load(study)

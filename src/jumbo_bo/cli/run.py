@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jumbo_bo.runner.coordinator import Ending, Running
     from jumbo_bo.runner.engines import Engine
     from jumbo_bo.runner.state import Status
-    from jumbo_bo.study_file import StudyFile
+    from jumbo_bo.study.study_file import StudyFile
 
 StudyPath = Annotated[Path, typer.Argument(metavar="STUDY", help="The study file, for example study.toml.")]
 
@@ -66,7 +66,7 @@ def run(
         if sys.platform == "win32":
             raise UserError("`jumbo run` needs Linux or macOS; use WSL, or `jumbo ask` and `jumbo tell`")
         from jumbo_bo.runner.run import run as evaluate
-        from jumbo_bo.study_file import load
+        from jumbo_bo.study.study_file import load
 
         file = load(study)
         limit = trials or file.trials
@@ -83,7 +83,7 @@ def status(
     with explained("status"):
         from jumbo_bo.runner.book import opened_book
         from jumbo_bo.runner.state import status as look
-        from jumbo_bo.study_file import load
+        from jumbo_bo.study.study_file import load
 
         file = load(study)
         with opened_book(file, create=False) as book:
@@ -101,7 +101,7 @@ def dashboard(
     """Show the study in the browser with optuna-dashboard. Only this machine can reach it; Ctrl-C ends it."""
     with explained("dashboard"):
         from jumbo_bo.runner.book import opened_book
-        from jumbo_bo.study_file import load
+        from jumbo_bo.study.study_file import load
 
         require("this", "optuna_dashboard")
         run_server = import_module("optuna_dashboard").run_server
@@ -182,7 +182,7 @@ def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> N
 
 
 def _show(screen: Console, found: Status) -> None:
-    from jumbo_bo.storage import shown
+    from jumbo_bo.data.storage import shown
 
     file = found.file
     counts = ", ".join(f"{n} {state}" for state, n in found.counts.items()) or "no trial yet"

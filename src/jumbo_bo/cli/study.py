@@ -16,10 +16,10 @@ from jumbo_bo.errors import UserError
 from jumbo_bo.paths import at_home
 
 if TYPE_CHECKING:
-    from jumbo_bo.guess import Guess
-    from jumbo_bo.history import History
-    from jumbo_bo.space import Space
-    from jumbo_bo.study_file import StudyFile
+    from jumbo_bo.data.history import History
+    from jumbo_bo.space.space import Space
+    from jumbo_bo.study.guess import Guess
+    from jumbo_bo.study.study_file import StudyFile
 
 Objective = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the result.")]
 Task = Annotated[
@@ -80,8 +80,8 @@ def init(
                 f"the folder {output.absolute().parent} does not exist; make it, or choose another --output"
             )
         from jumbo_bo.cli.template import study_text
-        from jumbo_bo.guess import guess, read_table
-        from jumbo_bo.study_file import load
+        from jumbo_bo.study.guess import guess, read_table
+        from jumbo_bo.study.study_file import load
 
         screen, name = console(), _study_name(output)
         if files:
@@ -125,7 +125,7 @@ def import_(
         raise typer.BadParameter("a study file says this itself, in [[history]]", param_hint="--objective/--task/...")
     with explained("import"):
         from jumbo_bo.cli.old_runs import data, show
-        from jumbo_bo.study_file import load
+        from jumbo_bo.study.study_file import load
 
         screen = console()
         guessed, study = None, None
@@ -158,9 +158,9 @@ def _read_tables(
     files: Sequence[str], space_from: Path | None, asked: dict[str, Any], ignore: Sequence[str]
 ) -> tuple[History, Mapping[str, str], Guess | None]:
     """The history, which column became which parameter, and the guess if there had to be one."""
-    from jumbo_bo.guess import guess, read_table
-    from jumbo_bo.readers import read_history
-    from jumbo_bo.study_file import load
+    from jumbo_bo.data.readers import read_history
+    from jumbo_bo.study.guess import guess, read_table
+    from jumbo_bo.study.study_file import load
 
     study = load(space_from) if space_from else None
     told = next((past.options for past in study.past if past.kind == "files"), None) if study else None
@@ -173,7 +173,7 @@ def _read_tables(
 
 
 def _study_name(output: Path) -> str:
-    from jumbo_bo.study_file import NAME
+    from jumbo_bo.study.study_file import NAME
 
     folder = output.absolute().parent.name
     return folder if NAME.right(folder) else "study"
@@ -195,7 +195,7 @@ def _from_folder(files: Sequence[str], folder: Path) -> str | list[str]:
 def _example() -> Space:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-    from jumbo_bo.space import Space
+    from jumbo_bo.space.space import Space
 
     return Space(
         {
@@ -208,7 +208,7 @@ def _example() -> Space:
 
 def _show_guess(screen: Console, guess: Guess) -> None:
     from jumbo_bo.cli.old_runs import plain_table
-    from jumbo_bo.study_file import span
+    from jumbo_bo.study.study_file import span
 
     table = plain_table("column", "taken as", "because")
     for column, why in guess.notes.items():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from jumbo_bo.space import Space
-from jumbo_bo.toml import key, parameter, written
+from jumbo_bo.space.space import Space
+from jumbo_bo.study.toml import key, parameter, written
 
 WIDEST = 64  # a longer line gets its comment two spaces after its end
 Line = tuple[str, str]  # TOML, comment

@@ -1,4 +1,7 @@
-"""One table of methods: name -> recipe. Adding one is a file here and a line below."""
+"""One table of methods: name -> recipe. Adding one is a file here and a line below.
+
+May import: space, data, models, learning, search.
+"""
 
 from __future__ import annotations
 

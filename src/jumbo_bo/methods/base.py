@@ -14,12 +14,12 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.acquisition import anytime_beta, paper_beta, theory_beta, theory_beta_continuous
-from jumbo_bo.argmax import Best, Domain, Finite, sobol
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.gp import GP, Blocks, Kernel, Normal, hallucinate
-from jumbo_bo.history import History
-from jumbo_bo.space import Space
+from jumbo_bo.data.history import History
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, hallucinate
+from jumbo_bo.search.acquisition import anytime_beta, paper_beta, theory_beta, theory_beta_continuous
+from jumbo_bo.search.argmax import Best, Domain, Finite, sobol
+from jumbo_bo.space.space import Space
 
 Array = npt.NDArray[np.float64]
 Made = TypeVar("Made")

@@ -18,10 +18,10 @@ import numpy.typing as npt
 from optuna.samplers import TPESampler
 from optuna.trial import TrialState
 
-from jumbo_bo.argmax import Finite
-from jumbo_bo.history import History, Task
+from jumbo_bo.data.history import History, Task
 from jumbo_bo.methods.base import Array, Choice, View, closest
 from jumbo_bo.methods.optuna_samplers import distributions, state_of, study_of, to_u, trial_of
+from jumbo_bo.search.argmax import Finite
 
 STRAIGHT = 2  # HyperBand, Alg. 1: with s_max = 1, bracket s = 0 has two configurations, on the full resource
 

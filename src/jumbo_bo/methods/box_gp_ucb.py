@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.acquisition import Score, ucb
-from jumbo_bo.argmax import sobol
-from jumbo_bo.gp import Blocks
-from jumbo_bo.history import History
-from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.data.history import History
 from jumbo_bo.methods.base import Choice, Schedule, View, closest
+from jumbo_bo.models.gp import Blocks
+from jumbo_bo.models.kernel import cold_kernel
+from jumbo_bo.search.acquisition import Score, ucb
+from jumbo_bo.search.argmax import sobol
 
 Array = npt.NDArray[np.float64]
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo import blr
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.gp import Blocks, Normal
-from jumbo_bo.history import History, Task
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods.base import Choice, Schedule, View, space_filling
-from jumbo_bo.training import Pretraining
+from jumbo_bo.models import blr
+from jumbo_bo.models.gp import Blocks, Normal
 
 Array = npt.NDArray[np.float64]
 Basis = Callable[[Blocks], Array]
@@ -57,7 +57,7 @@ class DNGO:
 
 
 def _net_of_trials(view: View) -> FeatureNet:
-    from jumbo_bo.pretrain import pretrain  # imports jax
+    from jumbo_bo.learning.pretrain import pretrain  # imports jax
 
     return pretrain(History(view.space, (Task("new trials", view.u, view.z),)), OWN, view.seed)
 

@@ -22,14 +22,14 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtri
 
-from jumbo_bo import gp as gps
-from jumbo_bo.acquisition import Score
-from jumbo_bo.argmax import Finite
-from jumbo_bo.features import Layers
-from jumbo_bo.gp import GP, Blocks, Normal, posterior
-from jumbo_bo.history import History
-from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.data.history import History
+from jumbo_bo.learning.features import Layers
 from jumbo_bo.methods.base import FOLLOW_UP, Array, Choice, Schedule, View, space_filling
+from jumbo_bo.models import gp as gps
+from jumbo_bo.models.gp import GP, Blocks, Normal, posterior
+from jumbo_bo.models.kernel import cold_kernel
+from jumbo_bo.search.acquisition import Score
+from jumbo_bo.search.argmax import Finite
 
 SIGMA_FLOOR = 0.01
 SAMPLES = 10_000  # configurations that a Thompson draw chooses from when the space cannot be listed
@@ -81,7 +81,7 @@ class GCP:
         """Any old runs will do."""
 
     def learn(self, history: History, seed: int) -> Prior:
-        from jumbo_bo.learners.copula import fit_prior  # imports jax
+        from jumbo_bo.learning.learners.copula import fit_prior  # imports jax
 
         x = [(2 * history.space.transform(task.u) - 1).astype(np.float32) for task in history.tasks]
         scores = [normal_scores(task.y) for task in history.tasks]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jumbo_bo.acquisition import ucb
-from jumbo_bo.kernel import cold_kernel
 from jumbo_bo.methods.base import Choice, Schedule, View, space_filling
+from jumbo_bo.models.kernel import cold_kernel
+from jumbo_bo.search.acquisition import ucb
 
 
 @dataclass(frozen=True)

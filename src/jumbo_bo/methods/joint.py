@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jumbo_bo.acquisition import bounds
-from jumbo_bo.argmax import Best, Finite
-from jumbo_bo.gp import GP, Kernel, LogNormal, Term, isotropic, posterior
-from jumbo_bo.kernel import cold_kernel
 from jumbo_bo.methods.base import Choice, Schedule, View, space_filling, spread
+from jumbo_bo.models.gp import GP, Kernel, LogNormal, Term, isotropic, posterior
+from jumbo_bo.models.kernel import cold_kernel
+from jumbo_bo.search.acquisition import bounds
+from jumbo_bo.search.argmax import Best, Finite
 
 PUSHES = 4  # how often exploration may be turned up for one suggestion
 CLOSE = 0.01  # of a parameter's range

@@ -11,11 +11,11 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from jumbo_bo.acquisition import Gate, Score, blended, gated, in_gate, ucb
-from jumbo_bo.gp import GP, Kernel, LogNormal, Term, isotropic
-from jumbo_bo.kernel import cold_kernel
 from jumbo_bo.methods.base import Choice, Schedule, View, space_filling
 from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.models.gp import GP, Kernel, LogNormal, Term, isotropic
+from jumbo_bo.models.kernel import cold_kernel
+from jumbo_bo.search.acquisition import Gate, Score, blended, gated, in_gate, ucb
 
 
 @dataclass(frozen=True)

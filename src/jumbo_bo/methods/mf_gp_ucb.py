@@ -18,14 +18,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.acquisition import Score, ucb
-from jumbo_bo.gp import Blocks, posterior
-from jumbo_bo.history import History
-from jumbo_bo.kernel import cold_kernel
-from jumbo_bo.likeness import spearman
+from jumbo_bo.data.history import History
+from jumbo_bo.data.likeness import spearman
 from jumbo_bo.methods.base import Choice, Schedule, View
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.methods.task_gps import TaskGPs, learn_tasks
+from jumbo_bo.models.gp import Blocks, posterior
+from jumbo_bo.models.kernel import cold_kernel
+from jumbo_bo.search.acquisition import Score, ucb
 
 Array = npt.NDArray[np.float64]
 

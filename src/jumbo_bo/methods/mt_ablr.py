@@ -6,7 +6,7 @@ Net and precisions are trained by the sum of the log marginal likelihoods of all
 old tasks alone and then, a few steps from there, whenever a trial has finished. Without old runs this is ABLR.
 
 Notation
-    params      weights of the net, then log alpha_t, log beta_t per task (learners/ablr.py); the target's are the last
+    params      weights of the net, then log alpha_t, log beta_t per task, the target's last (learning/learners/ablr.py)
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from jumbo_bo import blr
-from jumbo_bo.gp import Blocks
-from jumbo_bo.history import History
-from jumbo_bo.learners import ablr
+from jumbo_bo.data.history import History
+from jumbo_bo.learning.learners import ablr
+from jumbo_bo.learning.training import SPLIT_FROM
 from jumbo_bo.methods.base import Choice, Schedule, View, space_filling
 from jumbo_bo.methods.dngo import choose
-from jumbo_bo.space import Space
-from jumbo_bo.training import SPLIT_FROM
+from jumbo_bo.models import blr
+from jumbo_bo.models.gp import Blocks
+from jumbo_bo.space.space import Space
 
 Array = npt.NDArray[np.float64]
 

@@ -3,7 +3,7 @@
 Springenberg, Klein, Falkner, Hutter: Bayesian Optimization with Robust Bayesian Neural Networks (NeurIPS 2016).
 
 Notation
-    chains  c Markov chains over all unknowns of the net, see learners/bnn.py; each moves one round per trial
+    chains  c Markov chains over all unknowns of the net, see learning/learners/bnn.py; each moves one round per trial
     thetas  (S, p)  the states they passed through in that round
     f       (S, m)  what these S nets predict of the new task: mean and sd over S are those of the acquisition
 
@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from jumbo_bo.data.history import History
 from jumbo_bo.extras import require
-from jumbo_bo.gp import Blocks, Normal
-from jumbo_bo.history import History
 from jumbo_bo.methods.base import Array, Choice, Schedule, View, space_filling
+from jumbo_bo.models.gp import Blocks, Normal
 
 if TYPE_CHECKING:
-    from jumbo_bo.learners.bnn import Chain, Net, Rows
+    from jumbo_bo.learning.learners.bnn import Chain, Net, Rows
 
 State: TypeAlias = "tuple[Chain, npt.NDArray[np.float32]]"
 
@@ -66,7 +66,7 @@ class MTBohamiann:
         require("mt-bohamiann", *self.needs)
 
     def learn(self, history: History, seed: int) -> Learned:
-        from jumbo_bo.learners import bnn
+        from jumbo_bo.learning.learners import bnn
 
         space, tasks = history.space, history.tasks
         t = np.concatenate([space.transform(task.u) for task in tasks]) if tasks else np.zeros((0, len(space.groups)))
@@ -82,7 +82,7 @@ class MTBohamiann:
     def __call__(self, view: View) -> Choice:
         if view.past is None and (first := space_filling(view, self.initial)):
             return first
-        from jumbo_bo.learners.bnn import predict
+        from jumbo_bo.learning.learners.bnn import predict
 
         past = view.past or view.kept("prior", lambda: self.learn(History.empty(view.space), view.seed))
         chains, thetas = view.chain("chains", partial(self._round, view, past))
@@ -112,7 +112,7 @@ class MTBohamiann:
 
     def _move(self, past: Learned, chains: Chain, t: Array, z: Array, adapting: int, seed: tuple[int, ...]) -> State:
         """One round given the old runs and these trials of the new task, after some that adapt V."""
-        from jumbo_bo.learners import bnn
+        from jumbo_bo.learning.learners import bnn
 
         new = bnn.rows(t, z, np.zeros(len(z)), at_least=bnn.BATCH)
         for k in range(adapting + 1):

@@ -1,5 +1,5 @@
 """MT-GP, multi-task Bayesian optimization (Swersky, Snoek, Adams, NeurIPS 2013): one exact GP of the old rows and the
-trials together, whose kernel learns how far each pair of tasks agrees (icm.py). Acquisition: UCB on the target.
+trials together, whose kernel learns how far each pair of tasks agrees (models/icm.py). Acquisition: UCB on the target.
 
 Notation
     N, n    rows of the old runs, finished trials
@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo import icm
-from jumbo_bo.argmax import Finite
-from jumbo_bo.gp import Blocks
-from jumbo_bo.history import History
-from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.data.history import History
 from jumbo_bo.methods.base import Choice, Schedule, View
 from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.models import icm
+from jumbo_bo.models.gp import Blocks
+from jumbo_bo.models.kernel import cold_kernel
+from jumbo_bo.search.argmax import Finite
 
 Array = npt.NDArray[np.float64]
 

@@ -27,11 +27,11 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from jumbo_bo.axes import Axis, Nominal, Ordinal, centres
+from jumbo_bo.data.history import History
 from jumbo_bo.extras import require
-from jumbo_bo.history import History
 from jumbo_bo.methods.base import Array, Choice, View, closest
-from jumbo_bo.space import Params, Space
+from jumbo_bo.space.axes import Axis, Nominal, Ordinal, centres
+from jumbo_bo.space.space import Params, Space
 
 NEEDS = {"optuna-gp": ("torch",), "cma-es": ("cmaes",)}
 

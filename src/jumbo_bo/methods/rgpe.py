@@ -20,13 +20,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.argmax import Finite
-from jumbo_bo.gp import GP, Blocks, Normal, cholesky, covariance, inverse_from_cholesky, posterior
-from jumbo_bo.history import History
-from jumbo_bo.kernel import cold_kernel
+from jumbo_bo.data.history import History
 from jumbo_bo.methods.base import Choice, Schedule, View
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.methods.task_gps import TaskGPs, joint, learn_tasks
+from jumbo_bo.models.gp import GP, Blocks, Normal, cholesky, covariance, inverse_from_cholesky, posterior
+from jumbo_bo.models.kernel import cold_kernel
+from jumbo_bo.search.argmax import Finite
 
 Array = npt.NDArray[np.float64]
 

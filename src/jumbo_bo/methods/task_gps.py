@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.gp import GP, Blocks, covariance, posterior
-from jumbo_bo.history import History
-from jumbo_bo.likeness import spearman
-from jumbo_bo.row_gp import conditioned
+from jumbo_bo.data.history import History
+from jumbo_bo.data.likeness import spearman
+from jumbo_bo.learning.row_gp import conditioned
+from jumbo_bo.models.gp import GP, Blocks, covariance, posterior
 
 Array = npt.NDArray[np.float64]
 

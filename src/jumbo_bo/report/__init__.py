@@ -2,6 +2,8 @@
 
 `page` is a function of the trials: the same study gives the same page to the byte. It works for any trials of the
 space; what ours keep with a trial (see studies.py) and others do not have is left out, and the page says so.
+
+May import: space, data, learning, jumbo_bo.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from optuna.trial import FrozenTrial
 from scipy.stats import binom
 
 import jumbo_bo
+from jumbo_bo.data.history import History
 from jumbo_bo.explain import without_nan
-from jumbo_bo.history import History
 from jumbo_bo.optimizer import Direction, Optimizer
 from jumbo_bo.paths import at_home
 from jumbo_bo.report import figures, tables
@@ -28,7 +30,7 @@ from jumbo_bo.report.latent import latent_map
 from jumbo_bo.report.marks import Figure
 from jumbo_bo.report.parallel import MOST, parallel
 from jumbo_bo.report.rows import Row, rows
-from jumbo_bo.space import Space
+from jumbo_bo.space.space import Space
 from jumbo_bo.transfer import TransferReport
 
 # The browser itself refuses to load or send anything.

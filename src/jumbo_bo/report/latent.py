@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jumbo_bo.features import FeatureNet
-from jumbo_bo.history import History
+from jumbo_bo.data.history import History
+from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.report.marks import Figure, axis, figure, marks
 from jumbo_bo.report.rows import Row, best, number
-from jumbo_bo.space import Array
+from jumbo_bo.space.space import Array
 
 OLD_POINTS = 1500  # old runs drawn
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from jumbo_bo.axes import Axis, Continuous, centres
 from jumbo_bo.report.marks import Figure, is_wide, safe
 from jumbo_bo.report.rows import Row, best, clip, number, text
-from jumbo_bo.space import Space
+from jumbo_bo.space.axes import Axis, Continuous, centres
+from jumbo_bo.space.space import Space
 
 ROW = 66  # pixels
 LABELS = 44  # characters in the tick labels of a line, so that they fit on a phone

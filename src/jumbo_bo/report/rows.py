@@ -16,7 +16,7 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.explain import Explanation
-from jumbo_bo.space import Array, Space
+from jumbo_bo.space.space import Array, Space
 from jumbo_bo.studies import WHY, explanation, value
 
 WORDS = {

@@ -23,14 +23,14 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from sqlalchemy import event
 from sqlalchemy.exc import SQLAlchemyError
 
-from jumbo_bo import nets
+from jumbo_bo.data.storage import checked, opened, shown, sqlite_file
 from jumbo_bo.errors import UserError
+from jumbo_bo.learning import nets
 from jumbo_bo.methods import Learner
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space import Params
-from jumbo_bo.storage import checked, opened, shown, sqlite_file
+from jumbo_bo.space.space import Params
 from jumbo_bo.studies import attributes, configuration, may_keep, suggest, unused
-from jumbo_bo.study_file import StudyFile, check_space, space_record
+from jumbo_bo.study.study_file import StudyFile, check_space, space_record
 
 SPACE = "space"  # user attribute of the study
 RUNNER, SECONDS, ERROR = "runner", "seconds", "error"

@@ -24,7 +24,6 @@ from typing import Literal, NamedTuple, Protocol
 
 from optuna.trial import FrozenTrial, TrialState
 
-from jumbo_bo.argmax import SpaceExhausted
 from jumbo_bo.errors import UserError
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.runner.attempt import Outcome, attempts, failures, outcome, prepare
@@ -39,9 +38,10 @@ from jumbo_bo.runner.book import (
     runner,
 )
 from jumbo_bo.runner.engines import Engine
-from jumbo_bo.space import Params
+from jumbo_bo.runner.supervise import GRACE
+from jumbo_bo.search.argmax import SpaceExhausted
+from jumbo_bo.space.space import Params
 from jumbo_bo.studies import NUMBERS, holding
-from jumbo_bo.supervise import GRACE
 
 SHORTEST, LONGEST = 0.05, 0.5  # seconds between two looks at the running attempts
 REFRESH = 5.0  # seconds after which the study is read again, for what others did

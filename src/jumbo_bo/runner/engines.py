@@ -15,10 +15,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from jumbo_bo import supervise
 from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
-from jumbo_bo.supervise import held, take
+from jumbo_bo.runner import supervise
+from jumbo_bo.runner.supervise import held, take
 
 
 class Engine(Protocol):

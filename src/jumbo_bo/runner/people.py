@@ -12,9 +12,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.errors import UserError
 from jumbo_bo.runner.book import ERROR, Book, build_optimizer, runner
-from jumbo_bo.space import Params
+from jumbo_bo.space.space import Params
 from jumbo_bo.studies import NUMBERS, WHY
-from jumbo_bo.study_file import StudyFile
+from jumbo_bo.study.study_file import StudyFile
 
 KEYS = ("trial", "params", "value", "failed")
 EXAMPLE = '{"trial": 3, "value": 0.71}'

@@ -14,8 +14,8 @@ from jumbo_bo.errors import UserError
 from jumbo_bo.runner.book import opened_book
 from jumbo_bo.runner.coordinator import Coordinator, Ending, Watcher
 from jumbo_bo.runner.engines import Engine, Local
-from jumbo_bo.study_file import StudyFile
-from jumbo_bo.supervise import take, write
+from jumbo_bo.runner.supervise import take, write
+from jumbo_bo.study.study_file import StudyFile
 
 
 def run(file: StudyFile, limit: int, watch: Watcher, engine: Engine | None = None) -> Ending:

@@ -10,11 +10,11 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.storage import shown
 from jumbo_bo.runner.book import ERROR, SECONDS, best, runner
 from jumbo_bo.runner.people import is_open
-from jumbo_bo.storage import shown
 from jumbo_bo.studies import WHY
-from jumbo_bo.study_file import StudyFile
+from jumbo_bo.study.study_file import StudyFile
 
 LAST = 5
 
@@ -70,7 +70,7 @@ def _idle_folder(file: StudyFile) -> str | None:
     known = file.runs / "id"
     if not known.exists():
         return None
-    from jumbo_bo.supervise import held  # not on Windows, which has no such folder
+    from jumbo_bo.runner.supervise import held  # not on Windows, which has no such folder
 
     return None if held(file.runs / "lock") else str(json.loads(known.read_text()))
 

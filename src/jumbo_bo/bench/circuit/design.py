@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from optuna.distributions import FloatDistribution
 
-from jumbo_bo.space import Params, Space
+from jumbo_bo.space.space import Params, Space
 
 BIAS_CURRENT = 20e-6  # A, into M8
 BIAS_LENGTH = 0.3  # um, of M5, M7, M8

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jumbo_bo.axes import Array
 from jumbo_bo.bench.circuit.netlist import STEP, STEP_END, STEP_START, SUPPLY
 from jumbo_bo.bench.circuit.simulate import Complex, Simulation
+from jumbo_bo.space.axes import Array
 
 SETTLED = 0.01  # of the step
 STEP_ERROR = 0.05  # of the step

@@ -13,7 +13,7 @@ from jumbo_bo.bench.circuit.measure import decibels, phase
 from jumbo_bo.bench.circuit.netlist import COMMON_MODE, STEP, STEP_START
 from jumbo_bo.bench.circuit.simulate import Simulation
 from jumbo_bo.bench.interactive import page
-from jumbo_bo.space import Array
+from jumbo_bo.space.space import Array
 
 MODE_COLOURS = {"schematic": "#7f7f7f", "layout": "#d62728"}
 BEHIND = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}  # labels

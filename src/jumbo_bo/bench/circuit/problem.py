@@ -25,10 +25,10 @@ from jumbo_bo.bench.circuit.design import SPACE, Design
 from jumbo_bo.bench.circuit.evaluate import Cache, Result, alone, check_tools, evaluate_many
 from jumbo_bo.bench.circuit.search import best_known
 from jumbo_bo.bench.problem import Problem
+from jumbo_bo.data.history import History, Task
 from jumbo_bo.errors import UserError
-from jumbo_bo.history import History, Task
-from jumbo_bo.nets import default_folder
-from jumbo_bo.space import Array, Params
+from jumbo_bo.learning.nets import default_folder
+from jumbo_bo.space.space import Array, Params
 
 OFFLINE = 1000  # designs
 TASKS = ("schematic score", "phase margin", "log UGB")

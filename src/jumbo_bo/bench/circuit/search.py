@@ -20,10 +20,10 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from jumbo_bo.axes import Array
 from jumbo_bo.bench.circuit import TASK
 from jumbo_bo.bench.circuit.design import SPACE, Design
 from jumbo_bo.bench.circuit.evaluate import Cache, Mode, Result, evaluate
+from jumbo_bo.space.axes import Array
 
 RANDOM = 500
 RUNS = ((700, 16), (1000, 24), (1300, 40))  # (evaluations, population) of each run from a new place

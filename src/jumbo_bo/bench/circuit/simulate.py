@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from jumbo_bo.axes import Array
 from jumbo_bo.bench.circuit import netlist
 from jumbo_bo.bench.circuit.programs import Failed, run, tail
+from jumbo_bo.space.axes import Array
 
 TIMEOUT = 60.0  # s; it takes 0.1
 # Debian's ngspice starts OpenMP threads that wait for each other, and is ten times slower with them.

@@ -1,0 +1,125 @@
+"""The main job on real data: old runs are three small FCNet tables, the new problem is the fourth.
+
+Notation
+    row       one finished trial: what was tried, its value and why
+    losses    (N,) mean over the four training seeds of every configuration of the new problem, best first
+    regret    how far a configuration's mean loss is from losses[0]
+    mark      a number of trials after which methods are compared
+
+A trial shows the loss of one training seed, drawn by `default_rng([seed, trial])`, so a resumed demo sees the same
+noise. Results are about the configuration with the lowest value seen, the one a user would take home.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import optuna
+from optuna.trial import TrialState, create_trial
+
+from jumbo_bo.bench.fcnet import leave_one_out
+from jumbo_bo.bench.problem import Problem
+from jumbo_bo.bench.tables import SMALL, table
+from jumbo_bo.data.history import History
+from jumbo_bo.data.storage import opened
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.optimizer import Optimizer, Suggestion
+from jumbo_bo.space.space import Array, Params
+from jumbo_bo.studies import attributes
+
+METHOD, RIVAL = "jumbo-joint", "gp-ucb"
+MARKS = (1, 5, 10, 20, 50, 100)
+
+
+@dataclass(frozen=True)
+class Options:
+    target: str
+    trials: int
+    storage: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Case:
+    problem: Problem
+    losses: Array  # (N,)
+
+
+@dataclass(frozen=True)
+class Row:
+    params: Params
+    value: float
+    why: str
+
+
+@dataclass(frozen=True)
+class Score:
+    method: str
+    ranks: Mapping[int, int]  # mark -> rank of the configuration with the lowest value until then; 1 = the optimum
+    loss: float  # mean loss of the last of these
+
+
+def build(target: str) -> Case:
+    return Case(leave_one_out(target, family=SMALL), np.sort(table(SMALL, target).values.mean(axis=1)))
+
+
+@contextmanager
+def open_study(options: Options, problem: Problem) -> Iterator[optuna.Study]:
+    """Optuna's study of this demo, new or as it was left."""
+    with opened(options.storage) as storage:
+        name = f"small-{options.target}-seed{options.seed}"  # demo-...: as it was once, on the complete tables
+        yield optuna.create_study(storage=storage, study_name=name, direction=problem.direction, load_if_exists=True)
+
+
+def stored(study: optuna.Study) -> list[Row]:
+    trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return [Row(dict(t.params), float(t.value or 0.0), str(t.user_attrs.get("why", ""))) for t in trials]
+
+
+def store(study: optuna.Study, problem: Problem, suggestion: Suggestion, value: float) -> Row:
+    row, distributions = Row(suggestion.params, value, suggestion.why), dict(problem.space.distributions)
+    study.add_trial(
+        create_trial(params=row.params, distributions=distributions, value=value, user_attrs=attributes(suggestion))
+    )
+    return row
+
+
+def search(
+    problem: Problem, past: History | FeatureNet, method: str, told: Sequence[Row], n: int, seed: int
+) -> Iterator[tuple[Suggestion, float]]:
+    """Trials len(told) + 1 ... n."""
+    optimizer = Optimizer(problem.space, past, problem.direction, n, method, seed)
+    for row in told:
+        optimizer.tell(row.params, row.value)
+    for trial in range(len(told) + 1, n + 1):
+        suggestion = optimizer.ask()
+        value = problem.objective(suggestion.params, np.random.default_rng([seed, trial]))
+        optimizer.tell(suggestion, value)
+        yield suggestion, value
+
+
+def rival(problem: Problem, n: int, seed: int) -> Iterator[Row]:
+    """Plain GP-UCB with the same budget, seed and noise; of the old runs it only knows the scale of their values."""
+    return (Row(s.params, value, s.why) for s, value in search(problem, problem.history, RIVAL, (), n, seed))
+
+
+def regrets(problem: Problem, rows: Sequence[Row]) -> list[float]:  # -> (n,)
+    """Regret of the configuration with the lowest value, after each trial."""
+    best = [min(rows[:n], key=lambda row: row.value) for n in range(1, len(rows) + 1)]
+    return [problem.regret(row.params) for row in best]
+
+
+def score(case: Case, method: str, rows: Sequence[Row]) -> Score:
+    curve = regrets(case.problem, rows)
+    marks = [*(mark for mark in MARKS if mark < len(rows)), len(rows)]
+    ranks = {mark: 1 + int(np.sum(case.losses - case.losses[0] < curve[mark - 1])) for mark in marks}
+    return Score(method, ranks, float(case.losses[0]) + curve[-1])
+
+
+def short(why: str) -> str:
+    """The sentence without its numbers: 'The old runs say better, the 4 new trials average; explores'."""
+    return re.sub(r" \([+-][\d.]+\)", "", why.split("; predicted", 1)[0]).rstrip(".")

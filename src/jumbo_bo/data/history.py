@@ -1,0 +1,243 @@
+"""Old runs: K tasks on the unit cube, oriented so that larger is better.
+
+Notation
+    u       (n, d) configurations in [0, 1], see space/space.py
+    y       (n,)   objective, larger is better
+    z       (n,)   = warp(y), comparable between tasks, see warp.py
+    tasks   K old tasks (paper: D^(1) ... D^(K)), each with its own inputs
+    target  old data of the new problem itself (paper: D^f), or None
+
+frames.py turns a table into these numbers. What it could not use is counted and shown by `summary()`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from jumbo_bo.data import likeness
+from jumbo_bo.data.frames import LARGEST, Columns, Source, check_direction, closest, parse, to_polars
+from jumbo_bo.data.summary import Report, clip, notes, some, table
+from jumbo_bo.data.warp import Warp, fit_warp
+from jumbo_bo.space.space import Array, Space
+
+TASKS_COMPARED = 40  # by `correlations`
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    name: str
+    u: Array  # (n, d)
+    y: Array  # (n,)
+
+    def __post_init__(self) -> None:
+        u, y = np.array(self.u, dtype=float), np.array(self.y, dtype=float)  # copies: frozen also means the numbers
+        if u.ndim != 2 or y.shape != u.shape[:1]:
+            raise ValueError(f"task {self.name!r} needs u (n, d) and y (n,), got {u.shape} and {y.shape}")
+        if not (np.all((u >= 0) & (u <= 1)) and np.all(np.abs(y) <= LARGEST)):
+            raise ValueError(f"task {self.name!r} needs u in [0, 1] and finite y")
+        u.setflags(write=False)
+        y.setflags(write=False)
+        object.__setattr__(self, "u", u)
+        object.__setattr__(self, "y", y)
+
+    @cached_property
+    def warp(self) -> Warp:
+        return fit_warp(self.y)
+
+    @cached_property
+    def z(self) -> Array:  # -> (n,)
+        return self.warp(self.y)
+
+    @property
+    def constant(self) -> bool:
+        return len(self.y) > 1 and bool(np.all(self.y == self.y[0]))
+
+    @cached_property
+    def repeats(self) -> int:
+        """Rows whose configuration appeared before."""
+        return len(self.y) - pl.DataFrame(self.u).n_unique() if len(self.y) else 0
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Old runs of related problems.
+
+    >>> from optuna.distributions import FloatDistribution
+    >>> frame = pl.DataFrame({"lr": [0.1, 0.2], "loss": [3.0, 1.0]})
+    >>> History.from_frame(frame, Space({"lr": FloatDistribution(0, 1)}), objective="loss").tasks[0].y
+    array([-3., -1.])
+    """
+
+    space: Space
+    tasks: tuple[Task, ...]
+    target: Task | None = None
+    direction: str = "minimize"  # of the user's objective; y is oriented already
+    constant: tuple[Task, ...] = ()  # every value the same: nothing to learn, kept out of training
+    reports: tuple[Report, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_direction(self.direction)
+        for t in self._all:
+            if t.u.shape[1] != self.space.d:
+                raise ValueError(f"task {t.name!r} has {t.u.shape[1]} parameters, the space has {self.space.d}")
+        names = [t.name for t in self._all]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two tasks share a name: {sorted(names)}")
+
+    @classmethod
+    def from_frame(cls, frame: Any, space: Space, *, source: str = "frame", **columns: Any) -> History:
+        """The history in a Polars, pandas or Arrow frame with one row per old run. Options: the fields of `Columns`."""
+        options = Columns.of(columns)
+        return checked(from_source(to_polars(frame), space, options, Source(source, task=source)), options)
+
+    @classmethod
+    def empty(cls, space: Space, direction: str = "minimize") -> History:
+        return cls(space, (), direction=direction)
+
+    @classmethod
+    def combine(cls, *histories: History) -> History:
+        """One history of several; tasks of the same name become one."""
+        if not histories:
+            raise ValueError("nothing to combine; use History.empty(space) to start without old runs")
+        space = histories[0].space
+        if any(h.space.fingerprint != space.fingerprint for h in histories):
+            raise ValueError("histories of different spaces cannot be combined; read each again with the same space")
+        targets = sorted({h.target.name for h in histories if h.target})
+        if len(targets) > 1:
+            raise ValueError(f"histories have different targets {targets}; the new problem is one of them")
+        tasks = _merge(t for h in histories for t in h._all)
+        reports = tuple(r for h in histories for r in h.reports)
+        return _assemble(space, tasks, targets[0] if targets else None, histories[0].direction, reports)
+
+    def __add__(self, other: History) -> History:
+        return History.combine(self, other)
+
+    @property
+    def _all(self) -> tuple[Task, ...]:
+        return (*([self.target] if self.target else []), *self.tasks, *self.constant)
+
+    @property
+    def n_rows(self) -> int:
+        """Usable rows, those of the target included."""
+        return sum(len(t.y) for t in self.tasks) + (len(self.target.y) if self.target else 0)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 of everything that training sees."""
+        digest = hashlib.sha256(self.space.fingerprint.encode())
+        for kind, t in [*(("task", t) for t in self.tasks), *([("target", self.target)] if self.target else [])]:
+            digest.update(f"\n{kind} {len(t.y)} {t.name!r}\n".encode())
+            digest.update(t.u.tobytes())
+            digest.update(t.y.tobytes())
+        return digest.hexdigest()
+
+    def sign(self, task: str) -> float:
+        """+1 when the user's values of this task are maximised, -1 when they are minimised."""
+        direction = next((r.direction for r in self.reports if task in r.read), self.direction)
+        return -1.0 if direction == "minimize" else 1.0
+
+    def wide(self) -> tuple[Array, Array, Array]:  # -> u (n, d), z (n, K), weight (n, K)
+        """Sorted configurations, one column per task. weight: how many rows were averaged, 0 where not observed."""
+        k_tasks, names = len(self.tasks), [f"u{i}" for i in range(self.space.d)]
+        if k_tasks == 0:
+            return np.empty((0, self.space.d)), np.empty((0, 0)), np.empty((0, 0))
+        long = pl.DataFrame(np.vstack([t.u for t in self.tasks]), schema=names).with_row_index("row").sort(names)
+        u, order = long.select(names).to_numpy(), long["row"].to_numpy()
+        new = np.r_[True, np.any(u[1:] != u[:-1], axis=1)]  # sorted, so equal configurations are neighbours
+        k = np.repeat(np.arange(k_tasks), [len(t.y) for t in self.tasks])[order]
+        cell, n = (np.cumsum(new) - 1) * k_tasks + k, int(new.sum())
+        z_rows = np.concatenate([t.z for t in self.tasks])[order]
+        weight: Array = np.bincount(cell, minlength=n * k_tasks).astype(float)
+        z: Array = np.bincount(cell, weights=z_rows, minlength=n * k_tasks) / np.maximum(weight, 1.0)
+        return np.ascontiguousarray(u[new]), z.reshape(n, k_tasks), weight.reshape(n, k_tasks)
+
+    def correlations(self, neighbours: bool = False) -> tuple[tuple[str, ...], Array]:  # -> K names, (K, K)
+        """Spearman's rank correlation between tasks, target first, at most TASKS_COMPARED of them: 1 when they agree
+        which configurations are good. Measured on configurations that both have tried, NaN where these are too few;
+        with `neighbours` such pairs are estimated from configurations that are close to each other."""
+        tasks = (*([self.target] if self.target else []), *self.tasks)[:TASKS_COMPARED]
+        rho = likeness.on_shared([(t.u, t.y) for t in tasks])
+        if neighbours and np.isnan(rho).any():
+            near = likeness.of_neighbours([(self.space.transform(t.u), t.y) for t in tasks])
+            rho = np.where(np.isnan(rho), near, rho)
+        return tuple(t.name for t in tasks), rho
+
+    def summary(self) -> str:
+        """A table of the tasks, then dropped rows with an example each, then columns that were missing or ignored."""
+        read: Counter[str] = Counter()
+        for r in self.reports:
+            read.update(r.read)
+        target = f", target {self.target.name!r}" if self.target else ""
+        head = f"{len(self.tasks)} old task{'s' * (len(self.tasks) != 1)}{target}: {self.n_rows:,} rows used"
+        head += f" of {read.total():,} read" if self.reports else ""
+        total = len({*read, *(t.name for t in self._all)})
+        return "\n".join([head, *table(self._table_rows(read), total), *notes(self.reports)])
+
+    def _table_rows(self, read: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
+        yield "task", "used / read", "values", "scale", "notes"
+        for t in self._all:
+            n, sign = len(t.y), self.sign(t.name)
+            low, high = sorted((sign * float(t.y.min()), sign * float(t.y.max()))) if n else (0.0, 0.0)
+            remarks = ["target"] if t is self.target else ["constant: kept out of training"] * t.constant
+            remarks += ["a single row"] * (n == 1) + [f"{t.repeats:,} repeated"] * (t.repeats > 0)
+            used, scale = f"{n:,} / {read.get(t.name, n):,}", "log" if t.warp.sign else "linear"
+            yield clip(t.name), used, f"{low:.4g} .. {high:.4g}", scale, ", ".join(remarks)
+        for name in sorted(set(read) - {t.name for t in self._all}):
+            yield clip(name), f"0 / {read[name]:,}", "", "", "no usable rows"
+
+
+def from_source(frame: pl.LazyFrame, space: Space, columns: Columns, source: Source) -> History:
+    """The history of one source; `checked` refuses one without a usable task, once all sources are in."""
+    rows, report = parse(frame, space, columns, source)
+    tasks = [Task(name, u, y) for name, (u, y) in rows.items()]
+    return _assemble(space, tasks, columns.target, columns.direction, (report,))
+
+
+def checked(history: History, columns: Columns) -> History:
+    """The same history when something in it can be used, otherwise an error that says why not."""
+    seen = sorted({name for r in history.reports for name in r.read})
+    if columns.target is not None and str(columns.target) not in seen:
+        raise ValueError(f"target={columns.target!r} is none of the tasks {seen[:20]}{closest(columns.target, seen)}")
+    if history.tasks or history.target:
+        return history
+    sources = some([r.source for r in history.reports])
+    total = sum(sum(r.read.values()) for r in history.reports)
+    if total == 0:
+        raise ValueError(f"{sources}: no rows; to start without old runs use History.empty(space)")
+    if history.constant:
+        raise ValueError(
+            f"{sources}: all usable values of {columns.objective!r} are the same within each task, so nothing can be "
+            "learned; choose another column with objective= or start with History.empty(space)"
+        )
+    first = next(d.example for r in history.reports for drops in r.dropped.values() for d in drops)
+    raise ValueError(
+        f"{sources}: none of {total:,} rows can be used; {first}. "
+        "Correct the rows, widen the space, or choose other columns with objective=, task= or rename="
+    )
+
+
+def _merge(tasks: Iterable[Task]) -> list[Task]:
+    by_name: dict[str, list[Task]] = {}
+    for t in tasks:
+        by_name.setdefault(t.name, []).append(t)
+    return [
+        same[0] if len(same) == 1 else Task(name, np.vstack([t.u for t in same]), np.concatenate([t.y for t in same]))
+        for name, same in by_name.items()
+    ]
+
+
+def _assemble(space: Space, tasks: Iterable[Task], target: Any, direction: str, reports: tuple[Report, ...]) -> History:
+    """Sorted by name, so that neither the order of rows nor of files matters."""
+    mine = {t.name: t for t in sorted(tasks, key=lambda t: t.name)}
+    new = mine.pop(str(target), None) if target is not None else None
+    varied = tuple(t for t in mine.values() if not t.constant)
+    constant = tuple(t for t in mine.values() if t.constant)
+    return History(space, varied, new, direction, constant, reports)

@@ -1,0 +1,234 @@
+"""Files and Optuna studies -> History. Nothing here unpickles anything.
+
+Without a task column each file is a task, named by its stem, and each study is a task, named by its study name.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import optuna
+import polars as pl
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, TrialState
+
+from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
+from jumbo_bo.data.history import History, checked, from_source
+from jumbo_bo.data.summary import Dropped
+from jumbo_bo.paths import at_home
+from jumbo_bo.space.space import Space
+
+PathLike = str | os.PathLike[str]
+
+OBJECTIVE = "(objective)"  # column of a study's values; cannot collide with a parameter called 'value'
+
+
+def read_history(path: PathLike | Iterable[PathLike], space: Space, **columns: Any) -> History:
+    """Old runs from CSV, TSV, Parquet or JSONL: a file, a glob like 'runs/*.csv', or a list of both.
+
+    Options are those of `History.from_frame`: task, objective, direction, target, rename, fill, on_bad_rows.
+    """
+    options = Columns.of(columns)
+    files = files_of(path)
+    parts = [_read(file, task, space, options) for file, task in zip(files, _task_names(files), strict=True)]
+    return checked(History.combine(*parts), options)
+
+
+def from_study(
+    studies: optuna.Study | Iterable[optuna.Study], space: Space, *, target: str | None = None, **columns: Any
+) -> History:
+    """Each study is a task with its own direction; `target` names the one that is the new problem itself.
+
+    Pruned trials count with their last intermediate value; failed and unfinished ones are left out and counted.
+    Options: rename, fill, on_bad_rows, as in `History.from_frame`.
+    """
+    several = [studies] if isinstance(studies, optuna.Study) else list(studies)
+    if not several:
+        raise ValueError("no studies given; to start without old runs use History.empty(space)")
+    for name in ("task", "objective", "direction"):
+        if name in columns:
+            raise TypeError(f"{name}= is read from the study itself; leave it out")
+    options = Columns.of({**columns, "target": target})
+    names = _distinct([s.study_name for s in several])
+    parts = [_study(study, name, space, options) for study, name in zip(several, names, strict=True)]
+    return checked(History.combine(*parts), options)
+
+
+def from_storage(
+    storage: str | BaseStorage, space: Space, study_names: Sequence[str] | None = None, **options: Any
+) -> History:
+    """The studies of an Optuna storage (all of them, or those named). Options as in `from_study`."""
+    shown = _without_password(storage) if isinstance(storage, str) else type(storage).__name__
+    if isinstance(storage, str):
+        storage = at_home(storage)
+        _check_sqlite_file(storage)
+    try:
+        known = optuna.get_all_study_names(storage)
+    except Exception as error:  # SQLAlchemy, a driver or a journal: many kinds, one meaning for the user
+        raise ValueError(f"{shown} cannot be read as an Optuna storage: {first_line(error)}") from error
+    wanted = sorted(known) if study_names is None else list(study_names)
+    for name in wanted:
+        if name not in known:
+            raise ValueError(f"{shown} has no study {name!r}{closest(name, known)}; it has {sorted(known)}")
+    if not wanted:
+        raise ValueError(f"{shown} has no studies; to start without old runs use History.empty(space)")
+    return from_study([optuna.load_study(study_name=name, storage=storage) for name in wanted], space, **options)
+
+
+def _read(file: Path, task: str, space: Space, options: Columns) -> History:
+    first, scan = FORMATS[file.suffix.lower()]
+    source = Source(str(file), task, lambda i: f"row {i + first}")
+    if not file.exists():
+        raise FileNotFoundError(f"{file} does not exist; the folder looked in was {file.absolute().parent}")
+    if file.stat().st_size == 0:
+        raise ValueError(f"{file} is empty; delete it or leave it out")
+    try:
+        return from_source(scan(file), space, options, source)
+    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
+        kind = file.suffix.lower().lstrip(".").upper()
+        raise ValueError(f"{file} cannot be read as {kind}: {first_line(error)}") from error
+
+
+def _scan_csv(file: Path, separator: str = ",") -> pl.LazyFrame:
+    # The whole file decides a column's type: 'auto' may first appear in row 5000.
+    return pl.scan_csv(file, separator=separator, infer_schema_length=None, glob=False)
+
+
+def _scan_jsonl(file: Path) -> pl.LazyFrame:
+    try:
+        return pl.read_ndjson(file, infer_schema_length=None).lazy()
+    except pl.exceptions.PolarsError:
+        return _python_jsonl(file).lazy()
+
+
+def _python_jsonl(file: Path) -> pl.DataFrame:
+    """Slower, but takes the NaN and Infinity that Python's json module writes, and knows the line of an error."""
+    rows: list[dict[str, Any]] = []
+    for i, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{file} line {i}: not JSON ({error.msg}); correct or delete the line") from error
+        if not isinstance(row, dict):
+            raise ValueError(f'{file} line {i}: expected an object like {{"lr": 0.1, "value": 1.5}}, got {line[:40]!r}')
+        rows.append(row)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pl.DataFrame([text_or_typed(name, [row.get(name) for row in rows]) for name in names])
+
+
+# How each kind is opened, and the number a person gives to its first row.
+FORMATS: dict[str, tuple[int, Callable[[Path], pl.LazyFrame]]] = {
+    ".csv": (2, _scan_csv),  # the header is row 1
+    ".tsv": (2, lambda file: _scan_csv(file, "\t")),
+    ".parquet": (0, lambda file: pl.scan_parquet(file, glob=False)),
+    ".jsonl": (1, _scan_jsonl),
+    ".ndjson": (1, _scan_jsonl),
+}
+
+
+def files_of(path: PathLike | Iterable[PathLike]) -> list[Path]:
+    if isinstance(path, str | os.PathLike):
+        path = [path]
+    files: list[Path] = []
+    for entry in path:
+        text = at_home(entry)
+        if os.path.isdir(text):
+            raise ValueError(
+                f"{text} is a folder; pass a glob of its files, for example {os.path.join(text, '*.csv')!r}"
+            )
+        found = [text]
+        if glob.has_magic(text) and not os.path.exists(text):
+            found = sorted(glob.glob(text, recursive=True))
+            if not found:
+                raise FileNotFoundError(f"no files match {text!r}; the folder looked from was {os.getcwd()}")
+        files += [Path(f) for f in found]
+    if not files:
+        raise ValueError("no files given; to start without old runs use History.empty(space)")
+    for file in files:
+        if file.suffix.lower() not in FORMATS:
+            known = ", ".join(FORMATS)
+            raise ValueError(
+                f"{file} is of an unknown kind {file.suffix!r}; expected one of {known}, or use from_frame"
+            )
+    return list(dict.fromkeys(files))
+
+
+def _task_names(files: Sequence[Path]) -> list[str]:
+    """Stems; when two files share one, paths below the folder they have in common."""
+    stems = [f.stem for f in files]
+    if len(set(stems)) == len(stems):
+        return stems
+    common = os.path.commonpath([f.absolute().parent for f in files])
+    return [f.absolute().relative_to(common).as_posix() for f in files]
+
+
+def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> History:
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"study {name!r} has {len(study.directions)} objectives, one is needed; take "
+            "study.trials_dataframe() to History.from_frame with objective= one of its values_ columns"
+        )
+    left_out: dict[str, list[int]] = {}  # reason -> numbers of the trials
+    usable: list[tuple[FrozenTrial, float]] = []
+    for trial in study.get_trials(deepcopy=False):
+        value, reason = _value(trial)
+        if value is not None:
+            usable.append((trial, value))
+        else:
+            left_out.setdefault(reason, []).append(trial.number)
+    numbers = [trial.number for trial, _ in usable]
+    skipped = tuple(Dropped(why, len(n), f"study {name!r} trial {n[0]}") for why, n in left_out.items())
+    source = Source(f"study {name!r}", name, lambda i: f"trial {numbers[i]}", skipped)
+    params = dict.fromkeys(p for trial, _ in usable for p in trial.params) if usable else dict.fromkeys(space.names)
+    table = [text_or_typed(p, [trial.params.get(p) for trial, _ in usable]) for p in params]
+    table.append(pl.Series(OBJECTIVE, [value for _, value in usable], dtype=pl.Float64))
+    options = replace(options, objective=OBJECTIVE, direction=study.direction.name.lower())
+    return from_source(pl.LazyFrame(table), space, options, source)
+
+
+def _value(trial: FrozenTrial) -> tuple[float | None, str]:
+    """The trial's value, or why it has none."""
+    if trial.state == TrialState.COMPLETE:
+        return trial.value, "trial has no value"
+    if trial.state == TrialState.PRUNED:
+        return trial.intermediate_values.get(trial.last_step or 0), "trial was pruned before it reported a value"
+    return None, "trial failed" if trial.state == TrialState.FAIL else "trial is not finished"
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Studies of different storages may share a name; each stays its own task."""
+    seen: Counter[str] = Counter()
+    out = []
+    for name in names:
+        seen[name] += 1
+        out.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+    return out
+
+
+def _check_sqlite_file(url: str) -> None:
+    file = url.removeprefix("sqlite:///").split("?")[0]
+    if url.startswith("sqlite:///") and file and not os.path.exists(file):  # Optuna would create it
+        raise FileNotFoundError(f"{file} does not exist; check the storage URL {url!r}")
+
+
+def _without_password(url: str) -> str:
+    from sqlalchemy.engine import make_url  # a dependency of Optuna, slow to import
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return "the storage"
+
+
+def first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,136 @@
+"""Ray Tune result folders -> History. Reads the JSON and CSV files Tune leaves; Ray need not be installed.
+
+experiment/                         a task
+    experiment_state-<time>.json    status of each trial
+    <trial>/params.json             its configuration
+    <trial>/result.json             one line per report; progress.csv holds the same
+    <trial>/error.txt               it failed at least once; a retry may have succeeded
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jumbo_bo.data.frames import Columns
+from jumbo_bo.data.history import History
+from jumbo_bo.data.readers import PathLike
+from jumbo_bo.data.summary import some
+from jumbo_bo.data.trackers.runs import Run, entries, flat, mapping, parsed, to_history
+from jumbo_bo.space.axes import as_numbers
+from jumbo_bo.space.space import Space
+
+UNFINISHED = ("PENDING", "RUNNING", "PAUSED")
+
+
+def from_ray(
+    path: PathLike | Iterable[PathLike], space: Space, *, objective: str = "value", which: str = "last", **columns: Any
+) -> History:
+    """Each experiment folder is a task: one folder, a folder of several, a glob, or a list of these.
+
+    The value of a trial is its last report, or with which="best" its best one. Nested parameters and metrics are
+    joined as Tune shows them: 'opt/beta'. `task` names a parameter that tells the tasks apart.
+    """
+    if which not in ("last", "best"):
+        raise ValueError(f'which is {which!r}, expected "last" or "best"')
+    options = Columns.of({**columns, "objective": objective})
+    given = entries(path)
+    folders = [experiment for entry in given for experiment in _experiments(entry)]
+    repeated = Counter(folder.name for folder in folders)
+    runs: list[Run] = []
+    for folder in folders:
+        task = folder.name if repeated[folder.name] == 1 else str(folder)
+        status = _status(folder)
+        runs += [_trial(f, task, status.get(f.name), options, which) for f in _folders(folder) if _is_trial(f)]
+    return to_history(some([str(entry) for entry in given]), runs, space, options, "experiment")
+
+
+def _experiments(folder: Path) -> list[Path]:
+    folder = folder if folder.name else folder.absolute()  # '.' has no name
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is a file; pass the folder of a Tune experiment")
+    if _is_trial(folder):
+        raise ValueError(f"{folder} is a single trial; pass the folder of its experiment, {folder.absolute().parent}")
+    if any(map(_is_trial, _folders(folder))):
+        return [folder]
+    found = [f for f in _folders(folder) if any(map(_is_trial, _folders(f)))]
+    if not found:
+        raise ValueError(
+            f"{folder} has no Tune trials; expected folders with params.json or result.json, in it or one level down"
+        )
+    return found
+
+
+def _folders(folder: Path) -> list[Path]:
+    with os.scandir(folder) as found:
+        return sorted(Path(entry.path) for entry in found if entry.is_dir())
+
+
+def _is_trial(folder: Path) -> bool:
+    return (folder / "params.json").exists() or (folder / "result.json").exists()
+
+
+def _status(experiment: Path) -> dict[str, str]:
+    """Trial folder -> status, from the newest state file. Its pickled parts stay the text they are."""
+    states = sorted(experiment.glob("experiment_state-*.json"))
+    try:
+        trials = [json.loads(trial) for trial, _ in json.loads(states[-1].read_text(encoding="utf-8"))["trial_data"]]
+        return {trial["relative_logdir"]: trial["status"] for trial in trials}
+    except (IndexError, KeyError, TypeError, ValueError):  # none, cut off, or of another version of Ray
+        return {}
+
+
+def _trial(folder: Path, task: str, status: str | None, columns: Columns, which: str) -> Run:
+    chosen = _chosen(_newest_first(folder), columns, which)
+    metrics = flat({k: v for k, v in chosen.items() if k != "config"}, "/")
+    file = folder / "params.json"
+    config = parsed(file.read_text(encoding="utf-8"), str(file)) if file.exists() else chosen.get("config", {})
+    params = flat(mapping(config, str(file)), "/")
+    unusable = ""
+    if status == "ERROR" or (status is None and (folder / "error.txt").exists()):
+        unusable = "trial failed"
+    elif status in UNFINISHED:
+        unusable = "trial is not finished"
+    elif not chosen:
+        unusable = "trial reported no result"
+    return Run(f"trial {folder.name}", params, metrics, {**params, "experiment": task}, unusable)
+
+
+def _newest_first(folder: Path) -> Iterator[Mapping[str, Any]]:
+    """The reports of a trial. Long trials are mostly read for their last one, so the others are not parsed before."""
+    file, table = folder / "result.json", folder / "progress.csv"
+    if file.exists() and file.stat().st_size:
+        lines = file.read_text(encoding="utf-8").split("\n")
+        for i in range(len(lines) - 1, 0, -1):  # what follows the last newline was cut off by a crash
+            if lines[i - 1].strip():
+                place = f"{file} line {i}"
+                yield mapping(parsed(lines[i - 1], place), place)
+    elif table.exists():
+        with table.open(newline="", encoding="utf-8") as rows:
+            for row in reversed(list(csv.DictReader(rows))):
+                yield {name: value or None for name, value in row.items()}
+
+
+def _chosen(reports: Iterator[Mapping[str, Any]], columns: Columns, which: str) -> Mapping[str, Any]:
+    """The report whose metric counts; the last one when none has it, so that an error can name what there is."""
+    last: Mapping[str, Any] = {}
+    having: list[tuple[Mapping[str, Any], Any]] = []
+    for report in reports:
+        last = last or report
+        value = report[columns.objective] if columns.objective in report else flat(report, "/").get(columns.objective)
+        if value is not None:
+            having.append((report, value))
+            if which == "last":
+                break
+    if not having:
+        return last
+    y = as_numbers([value for _, value in having])
+    y = np.where(np.isfinite(y), y if columns.direction == "maximize" else -y, -np.inf)
+    return having[int(np.argmax(y))][0]

@@ -1,0 +1,233 @@
+"""The pretrained net, frozen: features h and old-task predictions g of any point, in plain numpy.
+
+Notation
+    t       (m, D)    T(u) in [0, 1]; the net sees 2 t - 1
+    h       (m, n_z)  h_phi(T(u)), the latent features (paper, Figure 'NN Architecture')
+    g       (m, K)    the linear heads: one prediction per old task, in that task's warped units
+    layers  ((W, b), ...)  n_l hidden tanh layers, the tanh layer to n_z features, the linear heads
+    gps     GPs on the rows of small tasks, which share in the prediction of their task (row_gp.py)
+
+`blocks` gives both standardised, as the kernels use them. With more than eight old tasks, g becomes its first eight
+principal components. `net_file.py` says how a net is kept in a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import block_diag
+
+from jumbo_bo.data.warp import Warp
+from jumbo_bo.learning import net_file
+from jumbo_bo.learning.row_gp import RowGP, blend
+from jumbo_bo.space.space import Space
+
+Array = npt.NDArray[np.float64]
+Layers = tuple[tuple[Array, Array], ...]
+
+MAX_G = 8  # columns of the g block
+SD_FLOOR = 1e-3  # a feature that hardly varies stays small instead of turning its rounding errors into a signal
+CHUNK = 16_384  # rows per forward pass, so that a large table needs little memory
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureNet:
+    layers: Layers
+    tasks: tuple[str, ...]  # names of the K heads
+    warps: tuple[Warp, ...]  # of the K heads
+    space_fingerprint: str
+    h_mean: Array  # (n_z,)
+    h_sd: Array  # (n_z,)
+    g_basis: Array  # (K, min(K, 8)); the identity up to eight tasks
+    g_mean: Array  # (min(K, 8),)
+    g_sd: Array  # (min(K, 8),)
+    theta: Mapping[str, Array] = field(default_factory=dict)  # Eq. 1: "warm", "cold" -> (3,), on the blocks h and x
+    info: Mapping[str, Any] = field(default_factory=dict)  # how it was trained: losses, steps, seconds
+    members: int = 1  # nets side by side in `layers`
+    gps: Mapping[str, RowGP] = field(default_factory=dict)  # task -> a GP that has a share in its prediction
+
+    def __post_init__(self) -> None:
+        freeze: dict[str, Any] = {
+            name: _frozen(getattr(self, name)) for name in ("h_mean", "h_sd", "g_basis", "g_mean", "g_sd")
+        }
+        freeze["layers"] = tuple((_frozen(w), _frozen(b)) for w, b in self.layers)
+        freeze["theta"] = {name: _frozen(value) for name, value in self.theta.items()}
+        for name, value in freeze.items():
+            object.__setattr__(self, name, value)
+        _check(self)
+
+    @classmethod
+    def standardised(cls, layers: Layers, reference: Array, **rest: Any) -> FeatureNet:
+        """The net whose blocks have zero mean and unit variance over these rows T(u), (r, D)."""
+        h = latent(layers, reference)
+        g = blend(h @ layers[-1][0] + layers[-1][1], rest["tasks"], rest.get("gps", {}), reference)
+        basis = _components(g)
+        (h_mean, h_sd), (g_mean, g_sd) = _standardisation(h), _standardisation(g @ basis)
+        return cls(layers, h_mean=h_mean, h_sd=h_sd, g_basis=basis, g_mean=g_mean, g_sd=g_sd, **rest)
+
+    @property
+    def n_inputs(self) -> int:
+        return int(self.layers[0][0].shape[0])
+
+    @property
+    def n_z(self) -> int:
+        return int(self.layers[-1][0].shape[0])
+
+    @property
+    def unlearned(self) -> tuple[str, ...]:
+        """Old tasks that could not be predicted. They have no head, unless there is no other task."""
+        return tuple(self.info.get("unlearned", ()))
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was learned: no head predicts its task."""
+        return set(self.tasks) <= set(self.unlearned)
+
+    def features(self, t: Array) -> Array:  # (m, D) -> (m, n_z)
+        """The raw latent features, each in (-1, 1)."""
+        out = np.empty((len(t), self.n_z))
+        for rows in _chunks(len(t)):
+            out[rows] = latent(self.layers, t[rows])
+        return out
+
+    def predictions(self, t: Array) -> Array:  # (m, D) -> (m, K)
+        """What each old task would have given, in its standardised, warped units (larger is better)."""
+        return self._heads(self.features(t), t)
+
+    def blocks(self, t: Array) -> dict[str, Array]:  # (m, D) -> {"h": (m, n_z), "g": (m, min(K, 8)), "m": (m, 1)}
+        """`m` is the average prediction of the old tasks, in their standardised, warped units."""
+        h = np.empty((len(t), self.n_z))
+        for rows in _chunks(len(t)):
+            h[rows] = self._quick_features(t[rows])
+        heads = self._heads(h, t)
+        return {
+            "h": (h - self.h_mean) / self.h_sd,
+            "g": (heads @ self.g_basis - self.g_mean) / self.g_sd,
+            "m": heads.mean(axis=1, keepdims=True),
+        }
+
+    def _heads(self, h: Array, t: Array) -> Array:  # (m, n_z), (m, D) -> (m, K)
+        weight, bias = self.layers[-1]
+        return blend(h @ weight + bias, self.tasks, self.gps, t)
+
+    def _quick_features(self, t: Array) -> npt.NDArray[np.float32]:  # (m, D) -> (m, n_z)
+        """`features` in single precision and member by member: a search asks for them thousands of times."""
+        (weight, bias), *inner = self._quick_layers
+        x = np.asarray(t, np.float32)
+        x = np.tanh(x @ weight + bias)
+        x = x.reshape(len(x), self.members, -1).transpose(1, 0, 2)
+        for weight, bias in inner:
+            x = np.tanh(x @ weight + bias)  # (members, m, .)
+        features: npt.NDArray[np.float32] = x.transpose(1, 0, 2).reshape(len(t), self.n_z)
+        return features
+
+    @cached_property
+    def _quick_layers(self) -> list[tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]]:
+        """The first layer for inputs in [0, 1]; of the others the blocks on the diagonal, (members, in, out)."""
+        (weight, bias), *inner = self.layers[:-1]
+        quick = [((2.0 * weight).astype(np.float32), (bias - weight.sum(axis=0)).astype(np.float32))]
+        for weight, bias in inner:
+            rows, columns = np.array(weight.shape) // self.members
+            blocks = [weight[i * rows :][:rows, i * columns :][:, :columns] for i in range(self.members)]
+            quick.append((np.stack(blocks).astype(np.float32), bias.reshape(self.members, 1, -1).astype(np.float32)))
+        return quick
+
+    def save(self, path: str | Path) -> None:
+        """Writes one file. A reader sees the old file or the whole new one, never half of it."""
+        net_file.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, space: Space) -> FeatureNet:
+        """Reads what `save` wrote, for the space it was trained for."""
+        return net_file.load(path, space, cls)
+
+
+def _standardisation(values: Array) -> tuple[Array, Array]:  # (m, p) -> mean (p,), sd (p,)
+    """The floor is added in the square, so that Eq. 1 can differentiate through the same formula."""
+    return values.mean(axis=0), np.sqrt(values.var(axis=0) + SD_FLOOR**2)
+
+
+def _components(g: Array) -> Array:  # (m, K) -> (K, min(K, 8))
+    """Principal directions of the heads, each turned so that more of it is better for the old tasks together."""
+    if g.shape[1] <= MAX_G:
+        return np.eye(g.shape[1])
+    _, vectors = np.linalg.eigh(np.cov(g, rowvar=False, bias=True))
+    basis = vectors[:, ::-1][:, :MAX_G]
+    return np.asarray(basis * np.where(basis.sum(axis=0) < 0, -1.0, 1.0))
+
+
+def side_by_side(members: Sequence[Layers]) -> Layers:
+    """One net that is several: their features one after the other, their predictions averaged."""
+    if len(members) == 1:
+        return members[0]
+    first, *between, last = zip(*members, strict=True)
+    return (
+        (np.hstack([w for w, _ in first]), np.concatenate([b for _, b in first])),
+        *((block_diag(*[w for w, _ in layer]), np.concatenate([b for _, b in layer])) for layer in between),
+        (np.vstack([w for w, _ in last]) / len(members), np.mean([b for _, b in last], axis=0)),
+    )
+
+
+def layers_of(phi: Any, sizes: Sequence[int]) -> Any:  # (p,) -> Layers
+    """The layers in one flat vector of weights, of numpy or jax: matrix and bias of the first, of the second, ..."""
+    layers, start = [], 0
+    for fan_in, fan_out in pairwise(sizes):
+        end = start + fan_in * fan_out
+        layers.append((phi[start:end].reshape(fan_in, fan_out), phi[end : end + fan_out]))
+        start = end + fan_out
+    return tuple(layers)
+
+
+def latent(layers: Layers, t: Array) -> Array:  # (m, D) -> (m, n_z)
+    x = 2.0 * np.asarray(t, dtype=float) - 1.0
+    for weight, bias in layers[:-1]:
+        x = np.tanh(x @ weight + bias)
+    return x
+
+
+def _chunks(m: int) -> Iterator[slice]:
+    return (slice(start, start + CHUNK) for start in range(0, m, CHUNK))
+
+
+def _frozen(values: Any) -> Array:
+    array = np.array(values, dtype=np.float64, order="C")  # as safetensors writes it
+    array.setflags(write=False)
+    return array
+
+
+def _check(net: FeatureNet) -> None:
+    if len(net.layers) < 3:
+        raise ValueError(f"a net has a hidden, a latent and an output layer, this one has {len(net.layers)} layers")
+    n_tasks = len(net.tasks)
+    expected: dict[str, tuple[int, ...]] = {}
+    width = net.layers[0][0].shape[0] if net.layers[0][0].ndim else 0
+    for i, (_, bias) in enumerate(net.layers):
+        out = n_tasks if i == len(net.layers) - 1 else bias.size
+        expected |= {f"layer{i}.weight": (width, out), f"layer{i}.bias": (out,)}
+        width = bias.size
+    n_z, n_g = net.layers[-1][0].shape[0], min(n_tasks, MAX_G)
+    expected |= {"h_mean": (n_z,), "h_sd": (n_z,), "g_basis": (n_tasks, n_g), "g_mean": (n_g,), "g_sd": (n_g,)}
+    expected |= {f"theta.{name}": (3,) for name in net.theta}
+    for k, (name, gp) in enumerate(net.gps.items()):
+        if name not in net.tasks or not 0 <= gp.weight <= 1:
+            raise ValueError(f"a GP of task {name!r} with weight {gp.weight}; its tasks are {list(net.tasks)}")
+        shapes = ((gp.alpha.size, net.n_inputs), (gp.alpha.size,), (max(gp.groups) + 3,))
+        expected |= {f"gp{k}.{part}": shape for part, shape in zip(net_file.GP_PARTS, shapes, strict=True)}
+    for name, array in net_file.tensors(net).items():
+        if array.shape != expected[name]:
+            raise ValueError(f"{name} has shape {array.shape}, expected {expected[name]}")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} has a value that is not finite")
+    if any(width % net.members for width in (net.n_z, *(bias.size for _, bias in net.layers[:-1]))):
+        raise ValueError(f"its layers cannot hold {net.members} nets side by side")
+    if len(net.warps) != n_tasks:
+        raise ValueError(f"{len(net.warps)} warps for {n_tasks} tasks")
+    if (net.h_sd <= 0).any() or (net.g_sd <= 0).any():
+        raise ValueError("a standard deviation is not positive")

@@ -1,0 +1,296 @@
+"""Exact Gaussian process whose kernel is a sum of terms over named feature blocks.
+
+Notation
+    blocks  name -> (n, p)   features of n points: '1' ones, 'x' = T(u), 'h' latent features, 'g' head predictions
+    y       (n,)             standardised target values; prior mean zero (paper, 'For simplicity ...') or a given block
+    K       (n, n)           sum of terms, without noise;  K~ = K + s I with noise variance s (paper: sigma_n^2)
+    L       (n, n)           lower Cholesky factor of K~
+    alpha   (n,)             K~^-1 (y - prior mean)
+    theta   (p,)             log hyperparameters, laid out as in kernel.py
+
+`fit` returns a new frozen GP; the hyperparameters are the maximum a posteriori under log-normal priors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
+from scipy.optimize import minimize
+
+from jumbo_bo.models.kernel import (
+    Blocks,
+    Kernel,
+    LogNormal,
+    Term,
+    ard,
+    covariance,
+    isotropic,
+    prior_mean,
+    term_covariance,
+    variance,
+)
+
+__all__ = [
+    "GP",
+    "Blocks",
+    "Evidence",
+    "Kernel",
+    "LogNormal",
+    "Normal",
+    "Term",
+    "ard",
+    "build",
+    "covariance",
+    "fit",
+    "fit_adam",
+    "hallucinate",
+    "isotropic",
+    "leave_one_out",
+    "mean_by_term",
+    "posterior",
+    "prior_mean",
+    "variance",
+]
+
+Array = npt.NDArray[np.float64]
+
+CHUNK = 4096  # rows of a posterior evaluated at once: the kernel slice stays in the processor's cache
+JITTERS = (0.0, 1e-8, 1e-6, 1e-4, 1e-2)
+
+
+class Normal(NamedTuple):
+    mean: Array  # (m,)
+    sd: Array  # (m,) of the function, without observation noise
+
+
+@dataclass(frozen=True)
+class GP:
+    kernel: Kernel
+    theta: Array
+    blocks: Blocks  # of the n observations
+    y: Array
+    chol: Array = field(repr=False)
+    alpha: Array = field(repr=False)
+
+    @property
+    def noise(self) -> float:
+        return float(np.exp(self.theta[-1]))
+
+    @cached_property
+    def root(self) -> Array:
+        """L^-1: a product with it is faster than solving for every point."""
+        return np.tril(dtrtri(self.chol, lower=1)[0])
+
+    @cached_property
+    def log_likelihood(self) -> float:
+        """log p(y | theta)."""
+        residual = self.y - prior_mean(self.kernel, self.blocks)
+        return float(
+            -0.5 * residual @ self.alpha - np.log(np.diag(self.chol)).sum() - len(self.y) / 2 * math.log(2 * math.pi)
+        )
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """log p(y | theta) p(theta), up to a constant: what `fit` maximises, comparable between kernels."""
+        median, sd = self.kernel.priors
+        pull = (self.theta - median) / sd
+        return self.log_likelihood - 0.5 * float(pull @ pull)
+
+
+def build(kernel: Kernel, theta: Array, blocks: Blocks, y: Array) -> GP:
+    """The GP with these hyperparameters, conditioned on the data. Adds jitter only when the factorisation needs it."""
+    n = len(y)
+    if n == 0:
+        return GP(kernel, theta, blocks, y, np.zeros((0, 0)), np.zeros(0))
+    cov = covariance(kernel, theta, blocks, blocks)
+    chol = cholesky(cov, float(np.exp(theta[-1])))
+    return GP(kernel, theta, blocks, y, chol, solve(chol, y - prior_mean(kernel, blocks)))
+
+
+def posterior(gp: GP, blocks: Blocks) -> Normal:  # (m, .) -> mean (m,), sd (m,)
+    """Computed in the precision of `blocks`: single precision is several times faster and good for screening."""
+    m = len(next(iter(blocks.values())))
+    mean, var = prior_mean(gp.kernel, blocks), variance(gp.kernel, gp.theta, blocks)
+    if len(gp.y) == 0:
+        return Normal(mean, np.sqrt(var))
+    used = {t.block for t in gp.kernel.terms}
+    precision = mean.dtype
+    observed = {name: gp.blocks[name].astype(precision, copy=False) for name in used}
+    alpha, root = gp.alpha.astype(precision, copy=False), gp.root.astype(precision, copy=False)
+    for i in range(0, m, CHUNK):
+        part = {name: blocks[name][i : i + CHUNK] for name in used}
+        k = covariance(gp.kernel, gp.theta, observed, part)  # (n, c)
+        mean[i : i + CHUNK] += alpha @ k
+        v = root @ k
+        var[i : i + CHUNK] -= np.einsum("ij,ij->j", v, v)
+    return Normal(mean, np.sqrt(np.maximum(var, 1e-12)))
+
+
+def mean_by_term(gp: GP, blocks: Blocks) -> Array:  # (m, .) -> (terms, m)
+    """The posterior mean split exactly: these rows and prior_mean sum to posterior(...).mean."""
+    if len(gp.y) == 0:
+        return np.zeros((len(gp.kernel.terms), len(next(iter(blocks.values())))))
+    return np.stack(
+        [gp.alpha @ term_covariance(t, gp.theta[s], gp.blocks[t.block], blocks[t.block]) for t, s in gp.kernel.slices()]
+    )
+
+
+def leave_one_out(gp: GP) -> Normal:
+    """Predictive mean and sd of every *observation* given all others (Rasmussen & Williams, Eq. 5.12)."""
+    inverse = inverse_from_cholesky(gp.chol)
+    precision = np.diag(inverse)
+    return Normal(gp.y - gp.alpha / precision, 1.0 / np.sqrt(precision))
+
+
+def hallucinate(gp: GP, pending: Blocks) -> GP:
+    """Conditions on pending points as if their posterior mean had been observed: mean stays, variance shrinks."""
+    if len(next(iter(pending.values()))) == 0:
+        return gp
+    y = np.concatenate([gp.y, posterior(gp, pending).mean])
+    blocks = {name: np.vstack([gp.blocks[name], pending[name]]) for name in gp.blocks}
+    return build(gp.kernel, gp.theta, blocks, y)
+
+
+def fit(kernel: Kernel, blocks: Blocks, y: Array, starts: Sequence[Array] = (), iterations: int = 100) -> GP:
+    """Maximum a posteriori hyperparameters by L-BFGS from each of `starts` (default: the priors' medians)."""
+    median, sd = kernel.priors
+    if len(y) == 0:
+        return build(kernel, median, blocks, y)
+    objective = Evidence(kernel, blocks, y)
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        value, gradient = objective(theta)
+        pull = (theta - median) / sd
+        return -value + 0.5 * float(pull @ pull), -gradient + pull / sd
+
+    # Where the likelihood is flat L-BFGS may run far off; 4 sd of the prior is as good as forever.
+    bounds = list(zip(np.maximum(median - 4 * sd, math.log(1e-8)), median + 4 * sd, strict=True))
+    best = None
+    for start in starts or (median,):
+        result = minimize(
+            loss,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": iterations, "gtol": 1e-2, "ftol": 1e-7},
+        )
+        if best is None or result.fun < best.fun:
+            best = result
+    assert best is not None
+    return build(kernel, best.x, blocks, y)
+
+
+def fit_adam(
+    kernel: Kernel, blocks: Blocks, y: Array, start: Array | None = None, steps: int = 100, rate: float = 0.1
+) -> GP:
+    """The paper's own fit: gradient steps on the likelihood for length scales and noise, amplitude 1, no priors
+    ('Details of training the Gaussian Process hyper-parameters')."""
+    theta = (kernel.priors[0] if start is None else start).copy()
+    free = np.ones(len(theta))
+    for term, s in kernel.slices():
+        if term.kind == "matern52":
+            theta[s.start], free[s.start] = 0.0, 0.0
+    if len(y) == 0:
+        return build(kernel, theta, blocks, y)
+    objective = Evidence(kernel, blocks, y)
+    first, second = np.zeros_like(theta), np.zeros_like(theta)
+    for step in range(1, steps + 1):
+        gradient = objective(theta)[1] / len(y) * free
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        theta = theta + rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        theta[-1] = max(theta[-1], math.log(1e-6))
+    return build(kernel, theta, blocks, y)
+
+
+class Evidence:
+    """log p(y | theta) and its gradient. Distances and products do not depend on theta: computed once per fit."""
+
+    def __init__(self, kernel: Kernel, blocks: Blocks, y: Array) -> None:
+        self.kernel, self.y = kernel, y - prior_mean(kernel, blocks)
+        self.parts = [pairs_of(t, blocks[t.block]) for t in kernel.terms]  # (groups, n, n) each
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        n = len(self.y)
+        cov = np.zeros((n, n))
+        values: list[tuple[Array, Array]] = []  # per matern term: k, and dk/d log l_g = 5/3 * slope * d_g / l_g^2
+        for (term, s), pairs in zip(self.kernel.slices(), self.parts, strict=True):
+            scale = np.exp(theta[s])
+            if term.kind == "linear":
+                cov += weigh(scale, pairs)
+                continue
+            r = weigh(5.0 * scale[1:] ** -2, pairs)  # 5 r^2
+            square = r / 3.0
+            np.sqrt(r, out=r)
+            slope = np.exp(-r)
+            slope *= scale[0]
+            square *= slope
+            r += 1.0
+            slope *= r
+            square += slope
+            cov += square
+            values.append((square, slope))
+        noise = float(np.exp(theta[-1]))
+        chol = cholesky(cov, noise)
+        alpha = solve(chol, self.y)
+        value = -0.5 * self.y @ alpha - np.log(np.diag(chol)).sum() - n / 2 * math.log(2 * math.pi)
+        weight = 0.5 * (np.outer(alpha, alpha) - inverse_from_cholesky(chol))
+        gradient = np.empty_like(theta)
+        matern = iter(values)
+        for (term, s), pairs in zip(self.kernel.slices(), self.parts, strict=True):
+            scale, flat = np.exp(theta[s]), pairs.reshape(len(pairs), -1)
+            if term.kind == "linear":
+                gradient[s] = scale * (flat @ weight.ravel())
+                continue
+            k, slope = next(matern)
+            gradient[s.start] = np.vdot(weight, k)
+            slope *= weight
+            gradient[s.start + 1 : s.stop] = 5 / 3 * scale[1:] ** -2 * (flat @ slope.ravel())
+        gradient[-1] = noise * np.trace(weight)
+        return float(value), gradient
+
+
+def weigh(weights: Array, pairs: Array) -> Array:  # (groups,), (groups, n, n) -> (n, n)
+    return (weights @ pairs.reshape(len(pairs), -1)).reshape(pairs.shape[1:])
+
+
+def pairs_of(term: Term, a: Array) -> Array:  # (n, p) -> (groups, n, n) squared distances or inner products per group
+    parts = np.zeros((term.n_groups, len(a), len(a)))
+    for column, group in enumerate(term.groups):
+        v = a[:, column]
+        parts[group] += (v[:, None] - v) ** 2 if term.kind == "matern52" else np.outer(v, v)
+    return parts
+
+
+def cholesky(cov: Array, noise: float) -> Array:
+    diagonal = np.diag(cov)
+    size = max(float(diagonal.mean()), 1.0)
+    for jitter in JITTERS:
+        noisy = cov.copy()
+        np.fill_diagonal(noisy, diagonal + noise + jitter * size)
+        chol: Array
+        chol, info = dpotrf(noisy, lower=1, clean=1, overwrite_a=1)
+        if info == 0 and np.isfinite(chol[-1, -1]):
+            return chol
+    raise np.linalg.LinAlgError(
+        f"the {len(cov)} x {len(cov)} kernel matrix is not positive definite even with jitter {JITTERS[-1]}; "
+        "are there infinities or NaN in the inputs?"
+    )
+
+
+def solve(chol: Array, y: Array) -> Array:
+    x: Array = dpotrs(chol, y, lower=1)[0]
+    return x
+
+
+def inverse_from_cholesky(chol: Array) -> Array:
+    inverse: Array = dpotri(chol, lower=1)[0]
+    return inverse + np.tril(inverse, -1).T

@@ -1,0 +1,134 @@
+"""Kernels that are sums of terms over named feature blocks.
+
+Notation
+    blocks  name -> (n, p)   features of n points: '1' ones, 'x' = T(u), 'h' latent features, 'g' head predictions
+    theta   (p,)             log hyperparameters: per term [log variance, log length scale per group] (matern52) or
+                             [log variance per group] (linear), and at the end [log noise variance]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jumbo_bo.space.space import Space
+
+Array = npt.NDArray[np.float64]
+Blocks = Mapping[str, Array]
+
+SQRT5 = math.sqrt(5.0)
+
+
+class LogNormal(NamedTuple):
+    """Prior of a positive hyperparameter."""
+
+    median: float
+    sd: float  # of the logarithm
+
+
+@dataclass(frozen=True)
+class Term:
+    """One summand of the kernel. `groups[j]` is the hyperparameter that column j of the block uses: all zeros is
+    isotropic, 0..p-1 is ARD, and one number per parameter lets the one-hot columns of a choice share theirs."""
+
+    block: str
+    kind: Literal["matern52", "linear"]
+    groups: tuple[int, ...]
+    variance: LogNormal = LogNormal(1.0, 1.0)
+    length: LogNormal = LogNormal(1.0, 1.0)
+
+    @property
+    def n_groups(self) -> int:
+        return max(self.groups) + 1
+
+    @property
+    def n_params(self) -> int:
+        return self.n_groups + (self.kind == "matern52")
+
+    def priors(self) -> list[LogNormal]:
+        if self.kind == "linear":
+            return [self.variance] * self.n_groups
+        return [self.variance] + [self.length] * self.n_groups
+
+
+@dataclass(frozen=True)
+class Kernel:
+    terms: tuple[Term, ...]
+    noise: LogNormal = LogNormal(1e-2, 1.5)
+    mean: str | None = None  # block (m, 1) that is the prior mean; None: zero
+
+    @cached_property
+    def priors(self) -> tuple[Array, Array]:  # log medians (p,), sds (p,)
+        priors = [p for term in self.terms for p in term.priors()] + [self.noise]
+        return np.log([p.median for p in priors]), np.array([p.sd for p in priors])
+
+    def slices(self) -> Iterator[tuple[Term, slice]]:
+        start = 0
+        for term in self.terms:
+            yield term, slice(start, start + term.n_params)
+            start += term.n_params
+
+
+def isotropic(block: str, width: int, **priors: LogNormal) -> Term:
+    return Term(block, "matern52", (0,) * width, **priors)
+
+
+def ard(block: str, width: int, **priors: LogNormal) -> Term:
+    return Term(block, "matern52", tuple(range(width)), **priors)
+
+
+def cold_kernel(space: Space, per_parameter: bool = True) -> Kernel:
+    """matern52(x), one length scale per parameter or a single one."""
+    groups = space.groups if per_parameter else (0,) * len(space.groups)
+    length = LogNormal(0.4 * math.sqrt(space.d), 1.0)
+    return Kernel((Term("x", "matern52", groups, length=length),))
+
+
+def covariance(kernel: Kernel, theta: Array, a: Blocks, b: Blocks) -> Array:  # -> (n_a, n_b)
+    first, *rest = (term_covariance(t, theta[s], a[t.block], b[t.block]) for t, s in kernel.slices())
+    for term in rest:
+        first += term
+    return first
+
+
+def variance(kernel: Kernel, theta: Array, a: Blocks) -> Array:  # -> (n_a,) diagonal of covariance(a, a)
+    n = len(next(iter(a.values())))
+    total = np.zeros(n, next(iter(a.values())).dtype)
+    for term, s in kernel.slices():
+        v = np.exp(theta[s]).astype(total.dtype)
+        total += v[0] if term.kind == "matern52" else a[term.block] ** 2 @ v[list(term.groups)]
+    return total
+
+
+def prior_mean(kernel: Kernel, a: Blocks) -> Array:  # -> (n_a,)
+    first = next(iter(a.values()))
+    return np.zeros(len(first), first.dtype) if kernel.mean is None else a[kernel.mean][:, 0].copy()
+
+
+def term_covariance(term: Term, theta: Array, a: Array, b: Array) -> Array:  # (n_a, p), (n_b, p) -> (n_a, n_b)
+    scale = np.exp(theta).astype(b.dtype)
+    groups = list(term.groups)
+    if term.kind == "linear":
+        return (a * scale[groups]) @ b.T
+    inverse_length = b.dtype.type(SQRT5) / scale[1:][groups]
+    a, b = a * inverse_length, b * inverse_length
+    r = a @ b.T
+    r *= -2.0
+    r += np.einsum("ij,ij->i", a, a)[:, None]
+    r += np.einsum("ij,ij->i", b, b)
+    np.maximum(r, 0.0, out=r)  # r now holds 5 r^2
+    poly = r / 3.0
+    np.sqrt(r, out=r)
+    poly += r
+    poly += 1.0
+    np.negative(r, out=r)
+    np.exp(r, out=r)
+    r *= poly
+    r *= scale[0]
+    return r

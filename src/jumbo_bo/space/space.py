@@ -1,0 +1,137 @@
+"""The search space: parameters <-> unit cube, and the representation T(u) the models see.
+
+Notation
+    params  dict name -> value, what the user sees
+    u       (m, d) in [0, 1], one coordinate per parameter, what an optimizer moves
+    T(u)    (m, D) the snapped, one-hot representation (paper, 'Dealing with Categorical Variables in HPO')
+    groups  (D,)   which parameter each column of T(u) belongs to
+
+Parameters are Optuna distributions; `axes.py` says how each kind is encoded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution, distribution_to_json
+
+from jumbo_bo.space.axes import Array as Array
+from jumbo_bo.space.axes import Axis as Axis
+from jumbo_bo.space.axes import axis_of, centres
+
+Params = dict[str, Any]
+
+GRID_LIMIT = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Named parameters, each an Optuna distribution.
+
+    >>> from optuna.distributions import FloatDistribution
+    >>> Space({"lr": FloatDistribution(1e-5, 1e-1, log=True)}).decode([0.5])
+    {'lr': 0.001}
+    """
+
+    distributions: Mapping[str, BaseDistribution]
+
+    def __post_init__(self) -> None:
+        if not self.distributions:
+            raise ValueError("a space needs at least one parameter, got none")
+        object.__setattr__(self, "distributions", dict(self.distributions))
+        _ = self.axes  # builds and checks every parameter
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        return tuple(axis_of(name, dist) for name, dist in self.distributions.items())
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.distributions)
+
+    @property
+    def d(self) -> int:
+        return len(self.axes)
+
+    @cached_property
+    def groups(self) -> tuple[int, ...]:
+        """Parameter index of each column of T(u)."""
+        return tuple(i for i, axis in enumerate(self.axes) for _ in range(axis.width))
+
+    @cached_property
+    def cardinality(self) -> int | None:
+        """Number of configurations, None when a parameter is continuous."""
+        levels = [axis.levels for axis in self.axes]
+        return None if None in levels else math.prod(n for n in levels if n is not None)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes with any change of a name, a distribution or the order of parameters."""
+        text = json.dumps([(name, distribution_to_json(dist)) for name, dist in self.distributions.items()])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def encode(self, params: Mapping[str, Any]) -> Array:  # -> (d,)
+        """One configuration as u. A missing, unknown or impossible value is an error that names it."""
+        self._check_names(params)
+        u = np.empty(self.d)
+        for i, (name, axis) in enumerate(zip(self.names, self.axes, strict=True)):
+            u[i] = axis.encode([params[name]])[0]
+            if not np.isfinite(u[i]):
+                raise ValueError(f"{name!r} is {params[name]!r}, expected {axis.describe()}")
+        return u
+
+    def decode(self, u: Sequence[float] | Array) -> Params:  # (d,) ->
+        return {name: axis.decode(float(x)) for name, axis, x in zip(self.names, self.axes, u, strict=True)}
+
+    def snap(self, u: Array) -> Array:  # (m, d) -> (m, d)
+        """Moves every coordinate to the centre of its cell; continuous ones stay."""
+        snapped = np.clip(u, 0.0, 1.0)  # all that continuous parameters need, at once
+        for i, axis in self._stepped:
+            snapped[:, i] = axis.snap(u[:, i])
+        return snapped
+
+    def transform(self, u: Array) -> Array:  # (m, d) -> (m, D)
+        """T(u) of the paper: snapped, ordinals scaled to [0, 1], nominals one-hot."""
+        if not self._stepped:
+            return self.snap(u)
+        return np.hstack([axis.transform(u[:, i]) for i, axis in enumerate(self.axes)])
+
+    @cached_property
+    def _stepped(self) -> tuple[tuple[int, Axis], ...]:
+        return tuple((i, axis) for i, axis in enumerate(self.axes) if axis.levels is not None)
+
+    def grid(self) -> Array:  # -> (N, d)
+        """Every configuration of a finite space, last parameter fastest."""
+        n = self.cardinality
+        if n is None:
+            raise ValueError("the space has a continuous parameter, so it has no grid; use sample()")
+        if n > GRID_LIMIT:
+            raise ValueError(f"the space has {n:,} configurations, more than the {GRID_LIMIT:,} a grid may hold")
+        levels = [centres(axis) for axis in self.axes]
+        return np.stack(np.meshgrid(*levels, indexing="ij"), axis=-1).reshape(n, self.d)
+
+    def sample(self, rng: np.random.Generator, n: int) -> Array:  # -> (n, d)
+        return self.snap(rng.random((n, self.d)))
+
+    def _check_names(self, params: Mapping[str, Any]) -> None:
+        missing = [name for name in self.names if name not in params]
+        unknown = [name for name in params if name not in self.distributions]
+        if missing or unknown:
+            found = [f"missing {missing}"] * bool(missing) + [f"unknown {unknown}"] * bool(unknown)
+            raise ValueError(f"parameters do not match the space ({', '.join(found)}); it has {list(self.names)}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)

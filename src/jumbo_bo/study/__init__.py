@@ -1,0 +1,4 @@
+"""study.toml, the file that describes a study: guessed from old runs, written, read and checked.
+
+May import: space, data, methods.
+"""

@@ -1,0 +1,153 @@
+"""One contract for every method: in bounds, right types, reproducible, and hard to upset."""
+
+import math
+
+import numpy as np
+import pytest
+
+from jumbo_bo.data.history import History
+from jumbo_bo.methods import METHODS, BoxGPUCB, Learner, MTBohamiann, Recipe
+from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.search.argmax import SpaceExhausted
+from small_problems import MIXED, SMALL, follow, learned_nets, loss, old_runs
+
+
+@pytest.fixture(scope="module")
+def nets():
+    return learned_nets()
+
+
+# Recipes that take long at their defaults, with less work per suggestion.
+QUICK: dict[str, Recipe] = {
+    "mt-bohamiann": MTBohamiann(units=10, chains=2, samples=3, thin=10, burn_in=2, learn_rounds=3, adapt_rounds=1)
+}
+
+
+NEEDS_TORCH = ("optuna-gp",)  # tested by make test-interop
+
+
+@pytest.fixture(params=[pytest.param(m, marks=pytest.mark.interop) if m in NEEDS_TORCH else m for m in METHODS])
+def method(request):
+    return QUICK.get(request.param, METHODS[request.param])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return {space: old_runs(space) for space in (MIXED, SMALL)}
+
+
+@pytest.fixture
+def past(method, nets, rows):
+    """Old runs in the form the method takes: a net, or the rows themselves."""
+    return rows if isinstance(method, Learner) else nets
+
+
+LEARNED = {}
+
+
+def study(method, space, history, trials, seed=0, **options):
+    """What a method learns from the rows is learned once for all tests."""
+    optimizer = Optimizer(space, history, n_trials=trials, method=method, seed=seed, **options)
+    if isinstance(history, History):
+        key = optimizer.recipe, history.fingerprint, seed
+        if key not in LEARNED:
+            LEARNED[key] = optimizer.past
+        optimizer.past = LEARNED[key]
+    return optimizer
+
+
+def run(method, space, history, trials, seed=0, value=loss, **options):
+    return follow(study(method, space, history, trials, seed, **options), trials, value)
+
+
+@pytest.mark.parametrize("space", [MIXED, SMALL], ids=["mixed", "finite"])
+def test_in_bounds_right_types_and_a_reason(method, space, past):
+    optimizer = run(method, space, past[space], 6)
+    for suggestion in optimizer.suggestions:
+        assert list(suggestion.params) == list(space.names)
+        for name, value in suggestion.params.items():
+            dist = space.distributions[name]
+            assert dist._contains(dist.to_internal_repr(value))
+            expected = {"lr": float, "layers": int, "batch": int, "act": str, "a": int, "b": str}[name]
+            assert type(value) is expected
+        assert suggestion.why.endswith(".")
+        assert "\n" not in suggestion.why
+        assert math.isnan(suggestion.predicted.sd) or suggestion.predicted.sd >= 0
+
+
+def test_same_seed_same_suggestions_also_after_a_resume(method, past):
+    whole = run(method, MIXED, past[MIXED], 13)
+    resumed = study(method, MIXED, past[MIXED], 13)
+    for suggestion in whole.suggestions[:-1]:
+        resumed.tell(suggestion.params, loss(suggestion.params))
+    assert resumed.ask().params == whole.suggestions[-1].params
+    other = run(method, MIXED, past[MIXED], 3, seed=1)
+    assert [s.params for s in other.suggestions] != [s.params for s in whole.suggestions[:3]]
+
+
+def test_never_repeats_on_a_finite_space_and_says_when_it_is_exhausted(method, past):
+    optimizer = run(method, SMALL, past[SMALL], 10)
+    assert len({tuple(s.params.values()) for s in optimizer.suggestions}) == 10
+    assert optimizer.best == ({"a": 3, "b": "y"}, 0)
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+
+
+def test_what_is_learned_from_the_rows_depends_on_nothing_else(method, rows):
+    """The other tests share it."""
+    if not isinstance(method, Learner):
+        pytest.skip("it does not look at rows")
+    first, again = (Optimizer(SMALL, rows[SMALL], n_trials=5, method=method).ask() for _ in range(2))
+    assert first.params == again.params
+
+
+def test_without_old_runs(method):
+    if isinstance(method, BoxGPUCB):
+        with pytest.raises(ValueError, match="needs at least 2 old tasks"):
+            run(method, MIXED, None, 5)
+        return
+    assert run(method, MIXED, None, 5).best is not None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [lambda p: 1.0, lambda p: math.nan, lambda p: math.inf, lambda p: 1e300 * loss(p), lambda p: -1e-300, lambda p: 0],
+    ids=["constant", "nan", "inf", "huge", "tiny", "zero"],
+)
+def test_survives_strange_values(method, value, past):
+    optimizer = run(method, MIXED, past[MIXED], 5, value=value)
+    assert len(optimizer.suggestions) == 5
+
+
+def test_survives_repeated_trials(method, past):
+    optimizer = study(method, MIXED, past[MIXED], 10)
+    params = MIXED.decode(np.full(4, 0.5))
+    for i in range(6):
+        optimizer.tell(params, 1.0 + 0.1 * i)
+    assert optimizer.ask().params != params
+
+
+def test_batches_differ_from_each_other(method, past):
+    optimizer = run(method, MIXED, past[MIXED], 4)
+    batch = optimizer.ask_many(4)
+    assert len({tuple(s.params.values()) for s in batch}) == 4
+    for suggestion in reversed(batch):
+        optimizer.tell(suggestion, loss(suggestion.params))
+    assert len(optimizer.suggestions) == 8
+
+
+def test_candidate_list(method, past):
+    rows = [MIXED.decode(u) for u in MIXED.sample(np.random.default_rng(0), 12)]
+    optimizer = run(method, MIXED, past[MIXED], 12, candidates=rows)
+    assert sorted(map(str, rows)) == sorted(str(s.params) for s in optimizer.suggestions)
+
+
+def test_a_failed_configuration_is_not_proposed_again(method, past):
+    optimizer = study(method, SMALL, past[SMALL], 10)
+    seen = []
+    for _ in range(10):
+        suggestion = optimizer.ask()
+        seen.append(tuple(suggestion.params.values()))
+        optimizer.fail(suggestion)
+    assert len(set(seen)) == 10
+    assert optimizer.best is None

@@ -1,0 +1,430 @@
+"""study.toml: what is read, what is refused and in which words, commands, old runs, changed spaces."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import optuna
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+from jumbo_bo.data import trackers
+from jumbo_bo.data.history import History
+from jumbo_bo.errors import UserError
+from jumbo_bo.space.space import Space
+from jumbo_bo.study import toml
+from jumbo_bo.study.study_file import Job, Past, StudyFile, check_space, load, render, space_changes, space_record
+
+FULL = """
+name = "widgets"
+direction = "maximize"
+trials = 20
+storage = "sqlite:///study.db"
+method = "gp-ucb"
+seed = 3
+
+[space]
+lr = { type = "float", low = 1e-5, high = 0.1, log = true }
+units = { type = "int", low = 16, high = 512, step = 16 }
+activation = { type = "categorical", choices = ["relu", "tanh"] }
+
+[[history]]
+files = ["runs/*.csv", "more.csv"]
+task = "dataset"
+objective = "loss"
+direction = "minimize"
+rename = { learning_rate = "lr" }
+fill = { activation = "relu" }
+
+[[history]]
+optuna = "sqlite:///old.db"
+studies = ["a", "b"]
+
+[objective]
+command = ["python", "train.py", "--lr", "{lr}"]
+input = "json"
+value = "loss"
+workers = 2
+timeout = 0.5
+retries = 1
+"""
+SMALL = 'name = "s"\n[space]\nx = { type = "float", low = 0.0, high = 1.0 }\n'
+SPACE = Space({"x": FloatDistribution(0, 1)})
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def error(folder: Path, text: str) -> str:
+    with pytest.raises(UserError) as caught:
+        load(write(folder, text))
+    assert str(folder / "study.toml") in str(caught.value)
+    return str(caught.value)
+
+
+def test_everything_is_read(tmp_path: Path) -> None:
+    study = load(write(tmp_path, FULL))
+    space = Space(
+        {
+            "lr": FloatDistribution(1e-5, 0.1, log=True),
+            "units": IntDistribution(16, 512, step=16),
+            "activation": CategoricalDistribution(("relu", "tanh")),
+        }
+    )
+    columns = {"task": "dataset", "objective": "loss", "direction": "minimize"}
+    columns |= {"rename": {"learning_rate": "lr"}, "fill": {"activation": "relu"}}
+    assert study == StudyFile(
+        tmp_path / "study.toml",
+        "widgets",
+        space,
+        "sqlite:///study.db",
+        "maximize",
+        20,
+        "gp-ucb",
+        3,
+        (
+            Past("files", ("runs/*.csv", "more.csv"), columns),
+            Past("optuna", ("sqlite:///old.db",), {"studies": ["a", "b"]}),
+        ),
+        Job(("python", "train.py", "--lr", "{lr}"), "json", "loss", 2, 0.5, 1),
+    )
+    assert study.runs == tmp_path / "widgets.runs"
+
+
+def test_what_may_be_left_out(tmp_path: Path) -> None:
+    study = load(write(tmp_path, SMALL))
+    assert study == StudyFile(tmp_path / "study.toml", "s", SPACE)
+    assert study.history() is None
+    single = load(write(tmp_path, SMALL + '[history]\nfiles = "a.csv"\n'))
+    assert single.past == (Past("files", ("a.csv",), {}),)
+
+
+@pytest.mark.parametrize(
+    ("storage", "address"),
+    [
+        ("sqlite:///study.db", "sqlite:///{folder}/study.db"),
+        ("sqlite:///kept/study.db?timeout=5", "sqlite:///{folder}/kept/study.db?timeout=5"),
+        ("sqlite:////data/study.db", "sqlite:////data/study.db"),
+        ("study.journal", "{folder}/study.journal"),
+        ("/data/study.log", "/data/study.log"),
+        ("postgresql+psycopg://me:secret@host/db", "postgresql+psycopg://me:secret@host/db"),
+    ],
+)
+def test_address_starts_at_the_folder_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, storage: str, address: str
+) -> None:
+    write(tmp_path, f'storage = "{storage}"\n{SMALL}')
+    monkeypatch.chdir(tmp_path.parent)
+    study = load(Path(tmp_path.name) / "study.toml")
+    assert study.storage == storage
+    assert study.address == address.format(folder=tmp_path)
+
+
+# Where the mistake goes.
+PARAMETER = 'name = "s"\n[space]\nx = { %s }\n'
+TOP = "%s\n" + SMALL
+HISTORY = SMALL + "[[history]]\n%s\n"
+JOB = SMALL + "[objective]\n%s\n"
+ALL = "%s"
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "expected"),
+    [
+        (TOP, "trails = 5", ["'trails'", "did you mean 'trials'?", "storage"]),
+        (TOP, "trials = 0", ["trials is 0", "at least 1"]),
+        (TOP, "trials = 2.5", ["trials is 2.5", "whole number"]),
+        (TOP, "trials = true", ["trials is True", "whole number"]),
+        (TOP, "seed = -1", ["seed is -1", "at least 0"]),
+        (TOP, 'direction = "minimise"', ["'minimise'", '"minimize", "maximize"', "did you mean 'minimize'?"]),
+        (TOP, 'method = "jumbo-jint"', ["'jumbo-jint'", "did you mean 'jumbo-joint'?", "gp-ucb"]),
+        (TOP, 'storage = "study.db"', ["storage: 'study.db'", "sqlite:///study.db"]),
+        (TOP, 'storage = "sqlite://"', ["storage: 'sqlite://'", "gone with the process"]),
+        (TOP, "history = 3", ["history is 3", "[[history]]"]),
+        (TOP, "objective = 3", ["objective is 3", "a table"]),
+        (ALL, "[space]\nx = 1", ["name is missing", '"widgets"']),
+        (ALL, 'name = "a/b"\n', ["name is 'a/b'", "folder"]),
+        (ALL, 'name = ".."\n', ["name is '..'"]),
+        (ALL, 'name = "s"', ["space is missing", 'lr = { type = "float"']),
+        (ALL, 'name = "s"\n[space]', ["space is {}", 'lr = { type = "float"']),
+        (ALL, 'name = "s"\n[space]\nx = 3', ["space.x is 3", 'type = "float"']),
+        (ALL, 'name = "s"\n[space\nx = 3', ["line 2", "'[space'"]),
+        (ALL, 'name = "s"\nspace = {\n', ["line 2", "'space = {'"]),
+        (ALL, 'name = "s"\nname = "t"\n[space]', ["line 2", "overwrite"]),
+        (PARAMETER, "low = 0, high = 1", ["space.x.type is missing", '"float", "int", "categorical"']),
+        (PARAMETER, 'type = "flaot", low = 0, high = 1', ["space.x.type is 'flaot'", "did you mean 'float'?"]),
+        (PARAMETER, 'type = "float", low = 0, hihg = 1', ["space.x has an unknown key 'hihg'", "did you mean 'high'?"]),
+        (PARAMETER, 'type = "float", low = 0', ["space.x.high is missing", "a number"]),
+        (PARAMETER, 'type = "float", low = "0", high = 1', ["space.x.low is '0'", "a number"]),
+        (PARAMETER, 'type = "float", low = 0, high = inf', ["space.x.high is inf", "a number"]),
+        (PARAMETER, 'type = "int", low = 0, high = 1.5', ["space.x.high is 1.5", "a whole number"]),
+        (PARAMETER, 'type = "float", low = 2, high = 1', ["low = 2 and high = 1", "low below high"]),
+        (PARAMETER, 'type = "int", low = 2, high = 2', ["low below high", "never changes"]),
+        (PARAMETER, 'type = "float", low = 0, high = 1, log = true', ["low = 0", "low above 0"]),
+        (PARAMETER, 'type = "float", low = 1, high = 2, log = 1', ["space.x.log is 1", "true or false"]),
+        (PARAMETER, 'type = "float", low = 1, high = 2, log = true, step = 0.5', ["step = 0.5", "leave one out"]),
+        (PARAMETER, 'type = "int", low = 1, high = 9, log = true, step = 2', ["step = 2", "leave one out"]),
+        (PARAMETER, 'type = "int", low = 1, high = 9, step = 0', ["space.x.step is 0", "above 0"]),
+        (PARAMETER, 'type = "int", low = 1, high = 10, step = 4', ["misses high = 10", "write high = 9"]),
+        (PARAMETER, 'type = "float", low = 0, high = 1, step = 0.3', ["write high = 0.9"]),
+        (PARAMETER, 'type = "int", low = 0, high = 100000000000000', ["space: 'x'", "too fine"]),
+        (PARAMETER, 'type = "categorical", choices = "relu"', ["space.x.choices is 'relu'", '["relu", "tanh"]']),
+        (PARAMETER, 'type = "categorical", choices = []', ["space.x.choices is []"]),
+        (PARAMETER, 'type = "categorical", choices = [1, [2]]', ["space.x.choices is [1, [2]]"]),
+        (PARAMETER, 'type = "categorical", choices = [1, 1.0]', ["the same choice twice"]),
+        (PARAMETER, 'type = "categorical", choices = ["a"], low = 1', ["unknown key 'low'", "choices"]),
+        (HISTORY, 'task = "a"', ["history has none of files, optuna, mlflow, wandb, ray"]),
+        (HISTORY, 'file = "a.csv"', ["history has an unknown key 'file'", "did you mean 'files'?"]),
+        (HISTORY, 'files = "a.csv"\nray = "b"', ["history has files and ray of", "a [[history]] for each"]),
+        (HISTORY, 'files = "a.csv"\nobjectiv = "y"', ["unknown key 'objectiv'", "did you mean 'objective'?"]),
+        (HISTORY, "files = []", ["history.files is []", "text or a list of texts"]),
+        (HISTORY, 'optuna = ["a", "b"]', ["history.optuna is", "text in quotes"]),
+        (HISTORY, 'optuna = "sqlite:///a.db"\nobjective = "y"', ["unknown key 'objective'", "studies"]),
+        (HISTORY, 'files = "a.csv"\nstudies = ["y"]', ["unknown key 'studies'"]),
+        (HISTORY, 'files = "a.csv"\ndirection = "max"', ["history.direction is 'max'", "did you mean 'maximize'?"]),
+        (HISTORY, 'files = "a.csv"\non_bad_rows = "stop"', ["history.on_bad_rows is 'stop'", '"skip", "error"']),
+        (HISTORY, 'files = "a.csv"\ntask = 3', ["history.task is 3", "text"]),
+        (HISTORY, 'ray = "a"\nwhich = "first"', ["history.which is 'first'", '"last", "best"']),
+        (HISTORY, 'files = "a.csv"\nrename = { a = "y" }', ["history.rename.a is 'y'", "a parameter (x, value)"]),
+        (HISTORY, 'files = "a.csv"\nrename = { x = "lr" }', ["history.rename.x is 'lr'", 'other way round: lr = "x"']),
+        (HISTORY, 'files = "a.csv"\nfill = { y = 1 }', ["history.fill has an unknown key 'y'", "x"]),
+        (HISTORY, 'files = "a.csv"\nfill = { x = 7 }', ["history.fill.x is 7", "a number in [0, 1]"]),
+        (HISTORY, 'files = "a.csv"\n[[history]]\nfile = "b"', ["history 2 has an unknown key 'file'"]),
+        (JOB, "workers = 2", ["objective.command is missing", "jumbo ask"]),
+        (JOB, 'command = "python train.py {x}"', ["no shell", 'command = ["python", "train.py", "{x}"]']),
+        (JOB, 'command = ["python", 3]', ["objective.command is ['python', 3]", "a list of texts"]),
+        (JOB, "command = []", ["objective.command is []", "a list of texts"]),
+        (JOB, 'command = [""]', ["objective.command is ['']"]),
+        (JOB, 'command = ["run", "--x={y}"]', ["{y} in '--x={y}'", "no parameter", "are x", "written twice"]),
+        (JOB, 'command = ["run", "{"]', ["a lone brace in '{'", "{{ or }}"]),
+        (JOB, 'command = ["run"]\ninput = "stdin"', ["objective.input is 'stdin'", '"arguments", "json"']),
+        (JOB, 'command = ["run"]\nvalue = ""', ["objective.value is ''"]),
+        (JOB, 'command = ["run"]\nworkers = 0', ["objective.workers is 0", "at least 1"]),
+        (JOB, 'command = ["run"]\ntimeout = 0', ["objective.timeout is 0", "above 0"]),
+        (JOB, 'command = ["run"]\nretries = -1', ["objective.retries is -1", "at least 0"]),
+        (JOB, 'command = ["run"]\nretry = 1', ["unknown key 'retry'", "did you mean 'retries'?"]),
+    ],
+)
+def test_mistakes_are_named_with_their_fix(tmp_path: Path, form: str, text: str, expected: list[str]) -> None:
+    message = error(tmp_path, form % text)
+    assert [part for part in expected if part not in message] == [], message
+
+
+def test_near_name_of_a_placeholder(tmp_path: Path) -> None:
+    assert "did you mean 'units'?" in error(tmp_path, FULL.replace("{lr}", "{unit}"))
+
+
+def test_files_that_are_no_study(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nothing.toml does not exist; .*jumbo init"):
+        load(tmp_path / "nothing.toml")
+    with pytest.raises(UserError, match="cannot be read"):
+        load(tmp_path)
+    (tmp_path / "study.toml").write_bytes(b"name = '\xff'")
+    with pytest.raises(UserError, match="not a text file"):
+        load(tmp_path / "study.toml")
+
+
+PARAMS = {"lr": 1e-5, "units": 16, "activation": "tanh", "fast": True, "shift": -1e-5}
+APPENDED = "--lr 1e-05 --units 16 --activation tanh --fast true --shift -0.00001"
+
+
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        (Job(("run", "--lr={lr}", "{units}{activation}")), ["run", "--lr=1e-05", "16tanh"]),
+        (Job(("run", "{fast}", "{shift}")), ["run", "true", "-0.00001"]),
+        (Job(("run", '{{"lr": {lr}}}', "}}{{")), ["run", '{"lr": 1e-05}', "}{"]),
+        (Job(("run", "a b; c $X"), "json"), ["run", "a b; c $X"]),
+        (Job(("run", "{units}"), "json"), ["run", "16"]),
+        (Job(("run", "{{}}")), ["run", "{}", *APPENDED.split()]),
+    ],
+)
+def test_command_of_a_trial(job: Job, expected: list[str]) -> None:
+    assert render(job, PARAMS) == expected
+
+
+@given(st.floats(-1e9, 1e9), st.integers(-(10**9), 10**9))
+def test_numbers_survive_the_command_line(x: float, n: int) -> None:
+    words = render(Job(("run",)), {"x": x, "n": n})
+    assert (float(words[2]), int(words[4])) == (x, n)
+
+
+def test_argparse_takes_every_number() -> None:
+    code = "import argparse; p = argparse.ArgumentParser(); p.add_argument('--x', type=float); print(p.parse_args().x)"
+    command = render(Job((sys.executable, "-c", code.replace("{", "{{"))), {"x": -1.5e-7})
+    assert float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) == -1.5e-7
+
+
+def old_runs(folder: Path) -> None:
+    (folder / "runs").mkdir()
+    frame = pl.DataFrame({"x": [0.1, 0.5, 0.9], "value": [3.0, 1.0, 2.0]})
+    frame.write_csv(folder / "runs" / "a.csv")
+    frame.rename({"x": "z"}).write_csv(folder / "runs" / "b.csv")
+    for name in ("first", "second"):
+        for storage in (f"sqlite:///{folder}/old.db", journal(folder)):
+            study = optuna.create_study(study_name=name, storage=storage, direction="maximize")
+            for x in (0.2, 0.4, 0.8):
+                study.add_trial(
+                    optuna.trial.create_trial(params={"x": x}, distributions={"x": FloatDistribution(0, 1)}, value=x)
+                )
+
+
+def journal(folder: Path) -> optuna.storages.JournalStorage:
+    return optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(folder / "old.journal")))
+
+
+def history(folder: Path, *entries: str) -> History | None:
+    return load(write(folder, SMALL + "".join(f"[[history]]\n{entry}\n" for entry in entries))).history()
+
+
+def test_old_runs_of_all_sources_are_combined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "with [brackets]"
+    folder.mkdir()
+    old_runs(folder)
+    monkeypatch.chdir(tmp_path)
+    found = history(
+        folder,
+        'files = "runs/*.csv"\nrename = { z = "x" }\ndirection = "maximize"',
+        'optuna = "sqlite:///old.db"\nstudies = "second"',
+        'optuna = "old.journal"\nstudies = ["first"]',
+    )
+    assert found is not None
+    assert {t.name: t.y.tolist() for t in found.tasks} == {
+        "a": [3.0, 1.0, 2.0],
+        "b": [3.0, 1.0, 2.0],
+        "first": [0.2, 0.4, 0.8],
+        "second": [0.2, 0.4, 0.8],
+    }
+    assert [r.source for r in found.reports][:2] == [f"{folder.name}/runs/a.csv", f"{folder.name}/runs/b.csv"]
+
+
+def test_direction_of_old_files_is_the_study_s_unless_told(tmp_path: Path) -> None:
+    old_runs(tmp_path)
+    study = load(write(tmp_path, f'direction = "maximize"\n{SMALL}[[history]]\nfiles = "runs/a.csv"\n'))
+    found = study.history()
+    assert found is not None
+    assert found.tasks[0].y.tolist() == [3.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        (['files = "runs/c*.csv"'], ["study.toml, history (files): no files match"]),
+        (['files = "runs/b.csv"'], ["runs/b.csv: none of the parameters ['x'] is a column; it has ['z', 'value']"]),
+        (['files = "runs/a.csv"\nobjective = "vlaue"'], ["has no column 'vlaue'; did you mean 'value'?"]),
+        (['files = "runs/a.csv"', 'optuna = "sqlite:///new.db"'], ["history 2 (optuna):", "new.db does not exist"]),
+        (['optuna = "new.journal"'], ["history (optuna):", "new.journal does not exist"]),
+        (['optuna = "old.db"'], ["history (optuna):", "sqlite:///"]),
+        (['optuna = "sqlite:///old.db"\nstudies = "frist"'], ["no study 'frist'; did you mean 'first'?"]),
+        (
+            [f'optuna = "sqlite:///old.db"\ntarget = "{name}"' for name in ("first", "second")],
+            ["different targets ['first', 'second']"],
+        ),
+    ],
+)
+def test_old_runs_that_do_not_fit(tmp_path: Path, entries: list[str], expected: list[str]) -> None:
+    old_runs(tmp_path)
+    with pytest.raises(UserError) as caught:
+        history(tmp_path, *entries)
+    assert [part for part in expected if part not in str(caught.value)] == [], str(caught.value)
+    assert not (tmp_path / "new.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("entry", "reader", "where", "options"),
+    [
+        ('mlflow = "sqlite:///m.db"\nexperiments = "e"', "from_mlflow", "sqlite:///{}/m.db", {"experiments": ["e"]}),
+        ('mlflow = "mlruns"\nobjective = "loss"', "from_mlflow", "{}/mlruns", {"objective": "loss"}),
+        ('mlflow = "http://host:5000"', "from_mlflow", "http://host:5000", {}),
+        ('wandb = ["export.csv", "/w"]\ntask = "group"', "from_wandb", ["{}/export.csv", "/w"], {"task": "group"}),
+        ('ray = "tune/*"\nwhich = "best"', "from_ray", ["{}/tune/*"], {"which": "best"}),
+    ],
+)
+def test_trackers_get_their_place_and_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str, reader: str, where: Any, options: dict[str, Any]
+) -> None:
+    calls: list[tuple[Any, Space, dict[str, Any]]] = []
+
+    def read(path: Any, space: Space, **given: Any) -> History:
+        calls.append((path, space, given))
+        return History.empty(space)
+
+    monkeypatch.setattr(trackers, reader, read)
+    history(tmp_path, entry)
+    place = where.format(tmp_path) if isinstance(where, str) else [w.format(tmp_path) for w in where]
+    assert calls == [(place, SPACE, {"direction": "minimize"} | options)]
+
+
+def test_changes_of_a_space_in_words() -> None:
+    before = Space(
+        {
+            "lr": FloatDistribution(1e-5, 0.1, log=True),
+            "units": IntDistribution(1, 9, step=2),
+            "same": CategoricalDistribution((1, 2.5, "a", True)),
+            "activation": CategoricalDistribution(("relu", "tanh")),
+            "dropout": FloatDistribution(0, 1),
+        }
+    )
+    record = space_record(before)
+    assert space_changes(record, before) == []
+    check_space(record, before)
+    check_space(None, before)
+    after = Space(
+        {
+            "same": CategoricalDistribution((1, 2.5, "a", True)),
+            "lr": FloatDistribution(1e-6, 0.1, log=True),
+            "units": FloatDistribution(1, 9),
+            "activation": CategoricalDistribution(("relu",)),
+            "depth": IntDistribution(1, 3),
+        }
+    )
+    assert space_changes(record, after) == [
+        "lr: was 1e-05 to 0.1 (log), now 1e-06 to 0.1 (log)",
+        "units: was 1 to 9 (integer, step 2), now 1.0 to 9.0",
+        "activation: was 'relu' | 'tanh', now 'relu'",
+        "depth: new",
+        "dropout: gone",
+    ]
+    with pytest.raises(UserError, match=r"lr: was 1e-05 .*; dropout: gone\). Put it back .* new name"):
+        check_space(record, after)
+
+
+TEXTS = st.text(max_size=8)
+CELLS = TEXTS | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.dictionaries(TEXTS, CELLS | st.lists(CELLS) | st.dictionaries(TEXTS, st.lists(CELLS)), max_size=4))
+def test_what_is_written_is_read_back(values: dict[str, Any]) -> None:
+    text = "".join(f"{toml.key(name)} = {toml.written(value)}\n" for name, value in values.items())
+    assert tomllib.loads(text) == values
+
+
+FLOATS = st.floats(-1e6, 1e6)
+DISTRIBUTIONS = st.one_of(
+    st.tuples(FLOATS, FLOATS).filter(lambda r: r[0] < r[1]).map(lambda r: FloatDistribution(*r)),
+    st.tuples(st.floats(1e-9, 1.0), st.floats(2.0, 1e9)).map(lambda r: FloatDistribution(*r, log=True)),
+    st.tuples(st.integers(1, 50), st.integers(1, 9), st.integers(1, 9)).map(
+        lambda r: IntDistribution(r[0], r[0] + r[1] * r[2], step=r[2])
+    ),
+    st.lists(
+        TEXTS | st.booleans() | st.integers(-99, 99), min_size=1, max_size=4, unique_by=lambda v: (type(v), v)
+    ).map(CategoricalDistribution),
+)
+
+
+@given(st.dictionaries(TEXTS, DISTRIBUTIONS, min_size=1, max_size=4).map(Space))
+def test_every_space_is_read_back(space: Space) -> None:
+    lines = [f"{toml.key(name)} = {toml.written(toml.parameter(dist))}" for name, dist in space.distributions.items()]
+    table = toml.Table(Path("study.toml"), "", tomllib.loads("\n".join(["[space]", *lines])))
+    assert toml.space(table) == space
+    assert space_changes(space_record(space), toml.space(table)) == []
