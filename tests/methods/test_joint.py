@@ -85,6 +85,7 @@ def test_the_second_trial_is_a_contrast(nets: dict[str, FeatureNet]) -> None:
     first, second, third = (optimizer.ask() for _ in range(3))
     assert "contrast" in second.why
     assert "contrast" not in first.why + third.why
+    assert first.explanation.beta == pytest.approx(2 * math.exp(-3 / 20))  # nothing to be stalled by
     other = Optimizer(SPACE, nets["related"], "maximize", 20, JumboJoint(contrast=False), seed=3)
     assert other.ask().params == first.params
     assert "contrast" not in other.ask().why
@@ -104,6 +105,20 @@ def test_the_kernel_holds_the_old_runs(nets: dict[str, FeatureNet]) -> None:
     assert (latent.block, latent.kind, latent.groups) == ("h", "matern52", (0,) * width)
     assert (latent.variance, latent.length) == ((0.3, 1.0), (math.sqrt(width), 1.0))
     assert joint_kernel(Optimizer(SPACE).view()) == cold_kernel(SPACE)
+
+
+def test_the_trials_judge_from_the_second_on(small_nets: dict[Space, FeatureNet]) -> None:
+    """One trial cannot: it has nothing to differ from. With two heads each may explain half."""
+    optimizer = Optimizer(MIXED, small_nets[MIXED], n_trials=20)
+    harsh = JumboJoint(guard=-math.inf, contrast=False)
+    params = [MIXED.decode(u) for u in MIXED.sample(np.random.default_rng(0), 2)]
+    verdicts = [harsh(optimizer.view()).aside]
+    for one in params:
+        optimizer.tell(one, small_problems.loss(one))
+        verdicts.append(harsh(optimizer.view()).aside)
+    assert verdicts == [False, False, True]
+    assert joint_kernel(optimizer.view()).terms[1].variance == (0.5, 1.0)
+    assert not harsh(Optimizer(MIXED).view()).aside  # no old runs, nothing to set aside
 
 
 def test_without_old_runs_it_starts_spread_out_and_is_a_plain_gp() -> None:
