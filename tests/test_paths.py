@@ -18,7 +18,7 @@ from jumbo_bo.data.readers import from_storage
 from jumbo_bo.data.storage import opened
 from jumbo_bo.data.trackers import from_ray, from_wandb
 from jumbo_bo.learning import nets
-from jumbo_bo.paths import at_home
+from jumbo_bo.paths import at_home, whole
 from jumbo_bo.report import write
 from jumbo_bo.study.guess import read_table
 from jumbo_bo.study.study_file import load
@@ -136,3 +136,22 @@ def test_options_of_commands(home: Path) -> None:
     assert (home / "page.html").exists()
     write("~/again.html", "")
     assert (home / "again.html").exists()
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "kept.txt"
+    path.write_text("old")
+
+    def fails() -> None:
+        with whole(path) as part:
+            part.write_text("half")
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        fails()
+    assert path.read_text() == "old"
+    with whole(path) as part:
+        part.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]

@@ -76,7 +76,8 @@ def test_resume_repeats_nothing_and_redoes_what_was_cut_off(tmp_path: Path) -> N
     runs = [Run("demo", "p", "jumbo:warm=g", seed, 3) for seed in range(4)]
     done, killed, truncated, new = runs
     write(done.path(tmp_path), lines(done))
-    killed.path(tmp_path).with_suffix(".tmp").write_text('{"trials": 3}\n{"tri')
+    left = killed.path(tmp_path).with_name(f".{killed.path(tmp_path).name}.1.part")  # by a process that was killed
+    left.write_text('{"trials": 3}\n{"tri')
     truncated.path(tmp_path).write_text('{"trials": 3}\n{"trial": 1}\n')
     before = done.path(tmp_path).stat().st_mtime_ns
     time.sleep(0.01)
@@ -90,7 +91,7 @@ def test_resume_repeats_nothing_and_redoes_what_was_cut_off(tmp_path: Path) -> N
     assert run_suite(runs, tmp_path, jobs=2, start=start) == {}
     assert sorted(started) == [killed.seed, truncated.seed, new.seed]
     assert done.path(tmp_path).stat().st_mtime_ns == before
-    assert not list(tmp_path.rglob("*.tmp"))
+    assert list(tmp_path.rglob("*.part")) == [left]
     assert len(read_runs(tmp_path, "demo")[0]) == 12
     started.clear()
     run_suite(runs, tmp_path, start=start)

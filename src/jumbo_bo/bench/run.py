@@ -37,6 +37,7 @@ from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.suites import SUITES
 from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.paths import whole
 
 Row = dict[str, Any]
 PAPER = "hpo"  # the preset of the paper's nets for hyperparameters
@@ -141,9 +142,8 @@ def execute(run: Run, out: Path, data: Path | None, command: str) -> None:
 
 def write(path: Path, lines: Iterable[Row]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    os.replace(temporary, path)
+    with whole(path) as part:
+        part.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def read_runs(out: Path, suite: str, trials: int | None = None) -> tuple[pl.DataFrame, list[Row]]:

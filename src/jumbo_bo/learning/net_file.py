@@ -10,7 +10,6 @@ Names in the file
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ import numpy.typing as npt
 
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.learning.row_gp import RowGP
-from jumbo_bo.paths import at_home
+from jumbo_bo.paths import at_home, whole
 from jumbo_bo.space.space import Space
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ def save(net: FeatureNet, path: str | Path) -> None:
     """Writes one file. A reader sees the old file or the whole new one, never half of it."""
     import safetensors.numpy
 
-    path = Path(at_home(path))
     header = {
         "format": FORMAT,
         "space": net.space_fingerprint,
@@ -47,12 +45,8 @@ def save(net: FeatureNet, path: str | Path) -> None:
         "info": dict(net.info),
     }
     content = safetensors.numpy.save(tensors(net), metadata={"jumbo_bo": json.dumps(header)})
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with whole(Path(at_home(path))) as part:
         part.write_bytes(content)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def load(path: str | Path, space: Space, build: type[FeatureNet]) -> FeatureNet:

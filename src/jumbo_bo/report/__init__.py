@@ -24,7 +24,7 @@ import jumbo_bo
 from jumbo_bo.data.history import History
 from jumbo_bo.explain import without_nan
 from jumbo_bo.optimizer import Direction, Optimizer
-from jumbo_bo.paths import at_home
+from jumbo_bo.paths import at_home, whole
 from jumbo_bo.report import figures, tables
 from jumbo_bo.report.latent import latent_map
 from jumbo_bo.report.marks import Figure
@@ -122,13 +122,8 @@ def page(
 
 def write(path: str | os.PathLike[str], text: str) -> None:
     """A reader sees the old file or the whole new one, never half of it."""
-    path = Path(at_home(path))
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with whole(Path(at_home(path))) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _summary(found: Sequence[Row], direction: str, transfer: TransferReport | None) -> Section:

@@ -10,7 +10,6 @@ Regret: against the best layout known, `best.json`. Landmark: the best schematic
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -28,6 +27,7 @@ from jumbo_bo.bench.problem import Problem
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.errors import UserError
 from jumbo_bo.learning.nets import default_folder
+from jumbo_bo.paths import whole
 from jumbo_bo.space.space import Array, Params
 
 OFFLINE = 1000  # designs
@@ -86,9 +86,8 @@ def offline(seed: int, folder: Path, jobs: int = 1, count: int = OFFLINE) -> pl.
     with alone(path.with_suffix(".lock")):  # runs of one seed that start together simulate once
         if not path.exists():
             table = _simulate(seed, jobs, count)
-            temporary = path.with_suffix(".tmp")
-            table.write_parquet(temporary)
-            os.replace(temporary, path)
+            with whole(path) as part:
+                table.write_parquet(part)
     return pl.read_parquet(path)
 
 
