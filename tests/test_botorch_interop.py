@@ -197,7 +197,7 @@ def test_joint_model_is_the_model_the_recipe_asks(space, trials, method, rng):
     optimizer = study(space, method, trials)
     optimizer.ask()  # pending: hallucinated in both
     view, new = optimizer.view(), rng.random((40, space.d))
-    gp = view.model("joint", joint_kernel(view, getattr(method, "latent", False)))
+    gp = view.model(joint_kernel(view, getattr(method, "latent", False)))
     mean, sd = gps.posterior(gp, view.domain.featurise(new))
     model = parts.joint_model(optimizer)
     assert (model.num_outputs, model.batch_shape, len(model.train_targets)) == (1, (), trials + 1)
@@ -326,7 +326,7 @@ def test_warm_best_by_search_is_at_least_the_best_of_many_points(rng):
 def test_optimize_acqf_is_as_good_as_our_search():
     optimizer = study(CUBE)
     view, beta = optimizer.view(), 1.5
-    gp = view.model("joint", joint_kernel(view))
+    gp = view.model(joint_kernel(view))
     ours = view.domain.argmax(bounds(gp)(beta), view.rng, view.hints, view.taken)
     score = acquisition.UpperConfidenceBound(parts.joint_model(optimizer), beta)
     x, value = optim.optimize_acqf(score, unit_bounds(3), q=1, num_restarts=5, raw_samples=256, options={"seed": 0})

@@ -99,9 +99,50 @@ def test_what_a_recipe_sees():
     assert kept[0] is kept[1]
     assert optimizer.restarted().view().kept("once", lambda: None) is None
     kernel = cold_kernel(SPACE)
-    assert view.fit("cold", kernel, adam=True).theta[0] == 0.0  # the paper's fit leaves the amplitude at 1
-    assert view.fit("cold", kernel).theta[0] != 0.0
+    assert view.fit(kernel, adam=True).theta[0] == 0.0  # the paper's fit leaves the amplitude at 1
+    assert view.fit(kernel).theta[0] != 0.0
     assert (optimizer.direction, optimizer.n_trials, optimizer.seed) == ("minimize", 20, 0)
+
+
+def test_a_view_is_a_snapshot():
+    """What was asked of it before a tell and after is the same, also when other models were fitted in between."""
+    optimizer = told(6)
+    view, kernel = optimizer.view(), cold_kernel(SPACE)
+    before = view.fit(kernel)
+    optimizer.tell({"x": 0.9, "n": 5}, 100.0)
+    other = cold_kernel(SPACE, per_parameter=False)
+    optimizer.view().fit(other)
+    after = view.fit(kernel)
+    assert len(after.y) == len(view.z) == 6
+    np.testing.assert_array_equal(after.theta, before.theta)
+    np.testing.assert_array_equal(after.y, before.y)
+    assert len(optimizer.view().fit(kernel).y) == 7
+    # Hyperparameters belong to a kernel, whoever asks.
+    assert len(optimizer.view().fit(other).theta) == len(other.priors[0]) != len(after.theta)
+
+
+def test_chains_start_anew_after_the_same_trials_as_fits(monkeypatch):
+    """Every ten trials, counted from the first that is no old data of the target."""
+    history = History(SPACE, (), target=old_task("new", n=4, seed=1))
+    optimizer = Optimizer(SPACE, history, n_trials=30, method="gp-ucb")
+    chains, fits, fit = [], [], gps.fit
+
+    def step(n, before):
+        if before is None:
+            chains.append(n)
+        return n
+
+    def spy(kernel, blocks, y, starts=(), iterations=100):
+        if iterations == 100:
+            fits.append(len(y))
+        return fit(kernel, blocks, y, starts, iterations)
+
+    monkeypatch.setattr(gps, "fit", spy)
+    for i in range(12):
+        optimizer.view().chain("test", step)
+        optimizer.view().fit(cold_kernel(SPACE))
+        optimizer.tell({"x": i / 12, "n": 1}, 1.0)
+    assert chains == fits == [4, 14]
 
 
 def test_trials_of_ones_own_are_welcome():

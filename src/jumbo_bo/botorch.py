@@ -202,7 +202,7 @@ def joint_model(optimizer: Optimizer) -> SingleTaskGP:
     Without old runs, the cold-GP."""
     view = optimizer.view()
     latent = isinstance(optimizer.recipe, JumboJoint) and optimizer.recipe.latent
-    return gp_model(view.model("joint", joint_kernel(view, latent)), view.taken, view.space, view.net)
+    return gp_model(view.model(joint_kernel(view, latent)), view.taken, view.space, view.net)
 
 
 def jumbo_models(optimizer: Optimizer) -> tuple[SingleTaskGP, SingleTaskGP]:

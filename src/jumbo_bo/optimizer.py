@@ -1,4 +1,4 @@
-"""Optimizer: ask for a configuration, tell its value, repeat. The only mutable class.
+"""Optimizer: ask for a configuration, tell its value, repeat.
 
 Everything it suggests is a function of its arguments and of what it was told, in that order: a new process that is
 told the same trials suggests the same next one, to the bit on the same kind of machine with the same libraries.
@@ -11,7 +11,7 @@ import math
 import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
 from jumbo_bo.data.history import History
-from jumbo_bo.data.warp import Warp, fit_warp
+from jumbo_bo.data.warp import Warp
 from jumbo_bo.explain import (
     Explanation,
     Prediction,
@@ -36,16 +36,16 @@ from jumbo_bo.explain import (
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.nets import learned
 from jumbo_bo.methods import METHODS, Choice, Learner, Recipe, View
-from jumbo_bo.methods.base import FOLLOW_UP, RESTART, Choosy, Past
+from jumbo_bo.methods.base import Choosy, Past
 from jumbo_bo.models import gp as gps
 from jumbo_bo.paths import at_home
-from jumbo_bo.search.argmax import Domain, domain_of, encode_candidates, sobol
+from jumbo_bo.search.argmax import Domain, domain_of, encode_candidates, listed, sobol
 from jumbo_bo.space.space import Params, Space
+from jumbo_bo.trials import Fits, Trial, Trials, old_trials
 
 Array = npt.NDArray[np.float64]
 Direction = Literal["minimize", "maximize"]
 
-OLD_TARGET_LIMIT = 300  # rows of D^f the exact GPs are conditioned on
 FAILED = math.nan
 
 
@@ -68,13 +68,6 @@ class Suggestion:
 class BestTrial(NamedTuple):
     params: Params
     value: float
-
-
-@dataclass(frozen=True)
-class _Trial:
-    u: Array
-    params: Params
-    y: float  # larger is better; NaN: failed
 
 
 class Optimizer:
@@ -122,14 +115,14 @@ class Optimizer:
         if isinstance(self.recipe, Choosy):
             self.recipe.check(history if isinstance(history, History) else History.empty(space))
         self.seed = seed
-        self.candidates = [dict(c) for c in _rows(candidates)] if candidates is not None else None
+        self.candidates = [dict(c) for c in listed(candidates)] if candidates is not None else None
         self.cache = None if cache is None else Path(at_home(cache))
         self._sign = -1.0 if direction == "minimize" else 1.0
         self._listed = None if self.candidates is None else encode_candidates(space, self.candidates)
-        self._trials = _old_target_trials(space, history, seed)
+        self._trials = old_trials(space, history.target if isinstance(history, History) else None, seed)
         self._n_old = len(self._trials)
         self._pending: dict[int, tuple[Suggestion | None, Array]] = {}  # None: another process tries it
-        self._theta: dict[tuple[str, int], Array] = {}
+        self._fits = Fits()
         self._memory: dict[Hashable, Any] = {}
         self.suggestions: list[Suggestion] = []
 
@@ -142,9 +135,10 @@ class Optimizer:
         if running is not None:
             self._pending = {~i: (None, self.space.encode(params)) for i, params in enumerate(running)}
         with _one_thread():
-            view = self.view()
+            trials = self._finished()
+            view = self._view(trials)
             choice = self.recipe(view)
-            suggestion = self._suggestion(choice, view)
+            suggestion = self._suggestion(choice, view, trials.warp)
         self.suggestions.append(suggestion)
         # Encoded from what the user sees, so that telling by parameters in another process is the same to the bit.
         self._pending[suggestion.number] = (suggestion, self.space.encode(suggestion.params))
@@ -177,7 +171,7 @@ class Optimizer:
         """The same optimizer before it was told anything; what was learned from the old runs is shared, not redone."""
         fresh = copy.copy(self)
         fresh._trials, fresh._pending = self._trials[: self._n_old], {}
-        fresh._theta, fresh._memory, fresh.suggestions = {}, {}, []
+        fresh._fits, fresh._memory, fresh.suggestions = Fits(), {}, []
         return fresh
 
     @property
@@ -221,30 +215,35 @@ class Optimizer:
         return domain_of(self.space, featurise, self._listed)
 
     def view(self) -> View:
-        """What the recipe sees for its next choice."""
-        n_finished = len(self._trials)
+        """What the recipe sees for its next choice. It stays as it is, whatever is told later."""
+        return self._view(self._finished())
+
+    def _finished(self) -> Trials:
+        return Trials(tuple(self._trials), self._n_old, self.space.d, self._old_warps)
+
+    def _view(self, trials: Trials) -> View:
         pending = [u for _, u in self._pending.values()]
         return View(
             space=self.space,
             domain=self._domain,
             net=self.net,
-            u=self._inputs(n_finished),
-            z=self._standardised(n_finished)[0],
+            u=trials.u,
+            z=trials.z,
+            old=trials.old,
             pending=np.array(pending).reshape(len(pending), self.space.d),
-            t=n_finished - self._n_old + len(pending) + 1,
+            t=len(trials) - trials.old + len(pending) + 1,
             horizon=self.n_trials,
             seed=self.seed,
-            fit=self._fit,
+            fit=partial(self._fits.gp, self._domain.featurise, trials),
             past=self.past,
-            earlier=lambda n: (self._inputs(n), self._standardised(n)[0]),
+            earlier=lambda n: (trials.first(n).u, trials.first(n).z),
             memory=self._memory,
         )
 
-    def _suggestion(self, choice: Choice, view: View) -> Suggestion:
+    def _suggestion(self, choice: Choice, view: View, warp: Warp) -> Suggestion:
         best = choice.best
         listed = self.candidates is not None and best.index is not None
         params = dict(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
-        _, warp = self._standardised(len(self._trials))
         reasons = parts(choice, self._domain.featurise(best.u[None]))
         prediction = predict(reasons, warp, self._sign, interval_reach(len(view.z), bool(self._old_warps)))
         explanation = Explanation(
@@ -278,28 +277,14 @@ class Optimizer:
                 problem = "was already told or failed" if known else "is not from this optimizer"
                 raise ValueError(f"suggestion {suggestion.number} {problem}; to add a repeat, tell its .params")
             _, u = self._pending.pop(suggestion.number)
-            self._trials.append(_Trial(u, suggestion.params, y))
+            self._trials.append(Trial(u, suggestion.params, y))
             return
         u = self.space.encode(suggestion)
         for number, (_, other) in list(self._pending.items()):
             if np.allclose(u, other, rtol=0.0, atol=1e-9):
                 del self._pending[number]
                 break
-        self._trials.append(_Trial(u, dict(suggestion), y))
-
-    def _inputs(self, n: int) -> Array:  # -> (n, d)
-        return np.array([t.u for t in self._trials[:n]]).reshape(n, self.space.d)
-
-    def _standardised(self, n: int) -> tuple[Array, Warp]:  # -> z (n,), warp
-        """Values of the first n trials on the scale the models see; a failure counts as the worst of them."""
-        y = np.array([t.y for t in self._trials[:n]])
-        ok = ~np.isnan(y)
-        warp = fit_warp(y[ok], self._old_warps)
-        z = np.full(n, -1.0)
-        if ok.any():
-            z[ok] = warp(y[ok])
-            z[~ok] = z[ok].min()
-        return z, warp
+        self._trials.append(Trial(u, dict(suggestion), y))
 
     @cached_property
     def _old_warps(self) -> tuple[Warp, ...]:
@@ -309,53 +294,6 @@ class Optimizer:
         if isinstance(self.history, FeatureNet):
             return self.history.warps
         return tuple(t.warp for t in self.history.tasks) if self.history else ()
-
-    def _fit(self, name: str, kernel: gps.Kernel, start: Array | None = None, adam: bool = False) -> gps.GP:
-        n = len(self._trials)
-        blocks = self._domain.featurise(self._inputs(n))
-        z, _ = self._standardised(n)
-        if adam:
-            return gps.fit_adam(kernel, blocks, z, start)
-        return gps.build(kernel, self._fit_theta(name, kernel, n, start), blocks, z)
-
-    def _fit_theta(self, name: str, kernel: gps.Kernel, n: int, start: Array | None) -> Array:
-        """Hyperparameters after n trials, from those after n - 1. They are searched from scratch every RESTART
-        trials, so a resumed study has at most RESTART - 1 fits to repeat."""
-        if (name, n) not in self._theta:
-            if (n - self._n_old) % RESTART == 0:
-                starts = [kernel.priors[0]]
-                if start is not None:
-                    starts.append(start)
-            else:
-                starts = [self._fit_theta(name, kernel, n - 1, start)]
-            blocks = self._domain.featurise(self._inputs(n))
-            iterations = 100 if (n - self._n_old) % RESTART == 0 else FOLLOW_UP
-            self._theta[name, n] = gps.fit(kernel, blocks, self._standardised(n)[0], starts, iterations).theta
-        return self._theta[name, n]
-
-
-def _old_target_trials(space: Space, history: History | FeatureNet | None, seed: int) -> list[_Trial]:
-    target = history.target if isinstance(history, History) else None
-    if target is None:
-        return []
-    rows = np.arange(len(target.y))
-    if len(rows) > OLD_TARGET_LIMIT:  # the best third, and a sample of the rest
-        order = np.argsort(-target.y, kind="stable")
-        top = order[: OLD_TARGET_LIMIT // 3]
-        rest = np.random.default_rng(seed).choice(order[len(top) :], OLD_TARGET_LIMIT - len(top), replace=False)
-        rows = np.sort(np.concatenate([top, rest]))
-    return [_Trial(target.u[i], space.decode(target.u[i]), float(target.y[i])) for i in rows]
-
-
-def _rows(candidates: Any) -> Sequence[Params]:
-    """A list of dicts, or a frame (Polars, pandas, Arrow)."""
-    if hasattr(candidates, "to_dicts"):
-        return list(candidates.to_dicts())
-    if hasattr(candidates, "to_pylist"):
-        return list(candidates.to_pylist())
-    if hasattr(candidates, "to_dict"):
-        return list(candidates.to_dict("records"))
-    return list(candidates)
 
 
 _controller: list[ThreadpoolController] = []

@@ -75,7 +75,7 @@ def test_the_verdict_is_the_evidence(nets: dict[str, FeatureNet]) -> None:
     view = run(nets["unrelated"], JumboJoint(guard=math.inf), trials=8).view()
     joint = JumboJoint(guard=math.inf)(view).gp
     assert joint is not None
-    against = view.fit("cold", cold_kernel(SPACE)).log_evidence - joint.log_evidence
+    against = view.fit(cold_kernel(SPACE)).log_evidence - joint.log_evidence
     assert JumboJoint(guard=against - 0.01)(view).aside
     assert not JumboJoint(guard=against + 0.01)(view).aside
 

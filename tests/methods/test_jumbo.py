@@ -99,7 +99,7 @@ def test_reported_gate_state_equals_algorithm_1(nets):
     optimizer = run(Jumbo(threshold=0.05), SMALL, nets[SMALL], 5)
     view = optimizer.view()
     choice = optimizer.recipe(view)
-    warm = ucb(view.model("warm-h", warm_kernel(view, "h")), choice.beta)
+    warm = ucb(view.model(warm_kernel(view, "h")), choice.beta)
     scores = warm(view.domain.blocks)
     assert choice.inside_gate == bool(in_gate(scores, scores.max(), 0.05)[choice.best.index])
 

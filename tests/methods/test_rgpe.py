@@ -102,7 +102,7 @@ def test_an_identical_old_task_gets_the_weight_and_noise_none():
     recipe = RGPE()
     optimizer = told(recipe, history(target, noise), 6)
     view = optimizer.view()
-    w = recipe.weights(view, view.fit("cold", cold_kernel(PLANE)))
+    w = recipe.weights(view, view.fit(cold_kernel(PLANE)))
     assert w[0] > 0.8
     assert w[1] < 0.05
     assert w.sum() == pytest.approx(1.0)
@@ -111,7 +111,7 @@ def test_an_identical_old_task_gets_the_weight_and_noise_none():
 def test_with_few_trials_the_old_models_share_the_weight():
     optimizer = told(RGPE(), history(target, noise), 2)
     view = optimizer.view()
-    np.testing.assert_allclose(RGPE().weights(view, view.fit("cold", cold_kernel(PLANE))), [0.5, 0.5, 0.0])
+    np.testing.assert_allclose(RGPE().weights(view, view.fit(cold_kernel(PLANE))), [0.5, 0.5, 0.0])
     assert "alike" in optimizer.ask().why
 
 

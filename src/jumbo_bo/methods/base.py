@@ -29,8 +29,13 @@ RESTART = 10  # every so many trials a model is searched from scratch, in betwee
 FOLLOW_UP = 10  # iterations of a fit in between: one trial moves the optimum little
 
 
+def from_scratch(n: int) -> bool:
+    """Whether what follows the trials is searched anew after n of them."""
+    return n % RESTART == 0
+
+
 class Fitter(Protocol):
-    def __call__(self, name: str, kernel: Kernel, start: Array | None = None, adam: bool = False) -> GP: ...
+    def __call__(self, kernel: Kernel, start: Array | None = None, adam: bool = False) -> GP: ...
 
 
 class Past(Protocol):
@@ -48,11 +53,12 @@ class View:
     net: FeatureNet | None
     u: Array
     z: Array
+    old: int  # the first so many trials are old data of the target
     pending: Array  # (p, d) proposed, not finished
     t: int
     horizon: int | None
     seed: int
-    fit: Fitter  # fits a GP to the finished trials; warm-started and cached by name
+    fit: Fitter  # fits a GP to the finished trials; warm-started and cached by kernel
     past: Any  # what the recipe's `learn` returned; None without old runs
     earlier: Callable[[int], tuple[Array, Array]]  # n -> u (n, d), z (n,), as they were after n trials
     memory: dict[Hashable, Any]  # of `kept`
@@ -87,15 +93,15 @@ class View:
         (None), so a resumed study has at most RESTART - 1 steps to repeat."""
 
         def at(n: int) -> Made:
-            made = self.kept((name, n), lambda: step(n, at(n - 1) if n % RESTART else None))
+            made = self.kept((name, n), lambda: step(n, None if from_scratch(n - self.old) else at(n - 1)))
             self.memory.pop((name, n - 1), None)  # nobody goes back
             return made
 
         return at(len(self.u))
 
-    def model(self, name: str, kernel: Kernel, start: Array | None = None, adam: bool = False) -> GP:
+    def model(self, kernel: Kernel, start: Array | None = None, adam: bool = False) -> GP:
         """The GP of the finished trials, with pending ones hallucinated."""
-        return hallucinate(self.fit(name, kernel, start, adam), self.domain.featurise(self.pending))
+        return hallucinate(self.fit(kernel, start, adam), self.domain.featurise(self.pending))
 
     def pretrained(self, name: str, kernel: Kernel) -> Array | None:
         """Where Eq. 1 left the hyperparameters of the 'warm' or 'cold' GP, if there was old data of the target.

@@ -74,7 +74,7 @@ class BoxGPUCB:
             point = sobol(view.space.d, 1 << self.initial.bit_length(), np.random.default_rng(view.seed))[k]
             note = f"Initial point {k + 1} of {self.initial}, spread evenly over the box of the best old runs"
             return Choice(closest(view, box.fill(point[None], nominal)[0]), note=note)
-        gp = view.model("cold", cold_kernel(view.space))
+        gp = view.model(cold_kernel(view.space))
         beta = view.beta(self.schedule, self.beta0)
         hints = np.vstack([view.hints, box.fill(sobol(view.space.d, HINTS, view.rng), nominal)])
         return Choice(view.domain.argmax(within(ucb(gp, beta)), view.rng, hints, view.taken), gp, beta)

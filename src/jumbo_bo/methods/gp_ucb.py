@@ -21,6 +21,6 @@ class GPUCB:
     def __call__(self, view: View) -> Choice:
         if first := space_filling(view, self.initial):
             return first
-        gp = view.model("cold", cold_kernel(view.space, not self.paper_fit), adam=self.paper_fit)
+        gp = view.model(cold_kernel(view.space, not self.paper_fit), adam=self.paper_fit)
         beta = view.beta(self.schedule, self.beta0)
         return Choice(view.domain.argmax(ucb(gp, beta), view.rng, view.hints, view.taken), gp, beta)

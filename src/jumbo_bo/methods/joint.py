@@ -49,8 +49,8 @@ class JumboJoint:
             return first
         if view.net is not None and self.contrast and len(view.taken) == 1:
             return replace(spread(view, 0), note="A contrast to the first trial, by which the old runs can be judged")
-        name, kernel = self._judged(view)
-        gp = view.model(name, kernel)
+        kernel = self._judged(view)
+        gp = view.model(kernel)
         bound, beta = bounds(gp), view.beta(self.schedule, self.beta0, self.rate)
         best = view.domain.argmax(bound(beta), view.rng, view.hints, view.taken)
         for _ in range(PUSHES):
@@ -60,13 +60,13 @@ class JumboJoint:
             best = view.domain.argmax(bound(beta), view.rng, view.hints, view.taken)
         return Choice(best, gp, beta, aside=view.net is not None and kernel.mean is None)
 
-    def _judged(self, view: View) -> tuple[str, Kernel]:
+    def _judged(self, view: View) -> Kernel:
         """The joint model, or the cold one when the trials speak against the old runs."""
         joint, cold = joint_kernel(view, self.latent), cold_kernel(view.space)
         if view.net is None or len(view.u) < 2:
-            return "joint", joint
-        against = view.fit("cold", cold).log_evidence - view.fit("joint", joint).log_evidence
-        return ("cold", cold) if against > self.guard else ("joint", joint)
+            return joint
+        against = view.fit(cold).log_evidence - view.fit(joint).log_evidence
+        return cold if against > self.guard else joint
 
 
 def _stalled(view: View, gp: GP, best: Best) -> bool:

@@ -57,8 +57,8 @@ class Jumbo:
         warm, cold = warm_kernel(view, self.warm, self.linear), cold_kernel(view.space, not self.paper_fit)
         start = view.pretrained("warm", warm) if self.warm == "h" and not self.linear else None
         return (
-            view.model(f"warm-{self.warm}", warm, start, self.paper_fit),
-            view.model("cold", cold, view.pretrained("cold", cold), self.paper_fit),
+            view.model(warm, start, self.paper_fit),
+            view.model(cold, view.pretrained("cold", cold), self.paper_fit),
         )
 
 

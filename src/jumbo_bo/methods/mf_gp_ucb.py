@@ -58,7 +58,7 @@ class MFGPUCB:
         line = fit_line(means[:, task], view.z)
         # A falling line: the old task says nothing about where the target is good, and its bound is void.
         zeta = widen(self.zeta0, line.shift + line.slope * means[:, task] - view.z) if line.slope > 0 else math.inf
-        gp, beta = view.model("cold", cold_kernel(view.space)), view.beta(self.schedule, self.beta0)
+        gp, beta = view.model(cold_kernel(view.space)), view.beta(self.schedule, self.beta0)
         phi = lower_of(ucb(gp, beta), task, line, zeta, beta)
         best = view.domain.argmax(phi, view.rng, view.hints, view.taken)
         normal = posterior(gp, view.domain.featurise(best.u[None]))

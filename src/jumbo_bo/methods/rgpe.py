@@ -56,8 +56,8 @@ class RGPE:
         if view.past is None:
             return GPUCB(self.beta0, self.schedule, self.initial)(view)
         kernel = cold_kernel(view.space)
-        target = view.model("cold", kernel)
-        w = self.weights(view, view.fit("cold", kernel))
+        target = view.model(kernel)
+        w = self.weights(view, view.fit(kernel))
         ensemble = mix(w, target, self.variance)
         beta = view.beta(self.schedule, self.beta0)
 

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -162,6 +163,17 @@ def domain_of(space: Space, featurise: Featurise, candidates: Array | None = Non
     if space.cardinality is not None and space.cardinality <= GRID_LIMIT:
         return Finite(space.grid(), featurise)
     return Cube(space, featurise)
+
+
+def listed(candidates: Any) -> Sequence[Params]:
+    """A list of dicts, or a frame (Polars, pandas, Arrow)."""
+    if hasattr(candidates, "to_dicts"):
+        return list(candidates.to_dicts())
+    if hasattr(candidates, "to_pylist"):
+        return list(candidates.to_pylist())
+    if hasattr(candidates, "to_dict"):
+        return list(candidates.to_dict("records"))
+    return list(candidates)
 
 
 def encode_candidates(space: Space, candidates: Sequence[Params]) -> Array:  # -> (N, d)

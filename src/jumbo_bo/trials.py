@@ -1,0 +1,110 @@
+"""The finished trials, frozen, and the GPs fitted to them.
+
+Notation
+    u       (n, d) what was tried
+    y       (n,)   its values, larger is better; NaN: failed
+    z       (n,)   the values on the scale the models see
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from jumbo_bo.data.history import Task
+from jumbo_bo.data.warp import Warp, fit_warp
+from jumbo_bo.learning.row_gp import best_and_others
+from jumbo_bo.methods.base import FOLLOW_UP, from_scratch
+from jumbo_bo.models import gp as gps
+from jumbo_bo.search.argmax import Featurise
+from jumbo_bo.space.space import Params, Space
+
+Array = npt.NDArray[np.float64]
+
+OLD_TARGET_LIMIT = 300  # rows of D^f the exact GPs are conditioned on
+
+
+@dataclass(frozen=True)
+class Trial:
+    u: Array
+    params: Params
+    y: float
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """In the order they were told, after the old data of the target."""
+
+    rows: tuple[Trial, ...]
+    old: int  # rows of the target's old data
+    d: int
+    like: tuple[Warp, ...] = ()  # how the old tasks' values are distributed
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def first(self, n: int) -> Trials:
+        """As they were after n of them: the scale of their values too."""
+        return replace(self, rows=self.rows[:n])
+
+    @cached_property
+    def u(self) -> Array:
+        return np.array([t.u for t in self.rows]).reshape(len(self), self.d)
+
+    @cached_property
+    def z(self) -> Array:
+        """A failure counts as the worst of them."""
+        ok = ~np.isnan(self._y)
+        z = np.full(len(self), -1.0)
+        if ok.any():
+            z[ok] = self.warp(self._y[ok])
+            z[~ok] = z[ok].min()
+        return z
+
+    @cached_property
+    def warp(self) -> Warp:
+        return fit_warp(self._y[~np.isnan(self._y)], self.like)
+
+    @cached_property
+    def _y(self) -> Array:
+        return np.array([t.y for t in self.rows])
+
+
+def old_trials(space: Space, target: Task | None, seed: int) -> list[Trial]:
+    """Old data of the target, as trials; of much of it the best and a sample of the others."""
+    if target is None:
+        return []
+    rows = best_and_others(target, OLD_TARGET_LIMIT, np.random.default_rng(seed))
+    return [Trial(target.u[i], space.decode(target.u[i]), float(target.y[i])) for i in rows]
+
+
+class Fits:
+    """Hyperparameters found so far, by kernel and number of trials. For one growing list of trials."""
+
+    def __init__(self) -> None:
+        self._theta: dict[tuple[gps.Kernel, int], Array] = {}
+
+    def gp(
+        self, featurise: Featurise, trials: Trials, kernel: gps.Kernel, start: Array | None = None, adam: bool = False
+    ) -> gps.GP:
+        blocks = featurise(trials.u)
+        if adam:
+            return gps.fit_adam(kernel, blocks, trials.z, start)
+        return gps.build(kernel, self._found(featurise, trials, kernel, start), blocks, trials.z)
+
+    def _found(self, featurise: Featurise, trials: Trials, kernel: gps.Kernel, start: Array | None) -> Array:
+        """From the hyperparameters after one trial less, but every few trials from scratch, so that a resumed study has
+        few fits to repeat."""
+        n = len(trials)
+        if (kernel, n) not in self._theta:
+            anew = from_scratch(n - trials.old)
+            if anew:
+                starts = [kernel.priors[0], *([] if start is None else [start])]
+            else:
+                starts = [self._found(featurise, trials.first(n - 1), kernel, start)]
+            blocks, iterations = featurise(trials.u), 100 if anew else FOLLOW_UP
+            self._theta[kernel, n] = gps.fit(kernel, blocks, trials.z, starts, iterations).theta
+        return self._theta[kernel, n]
