@@ -96,6 +96,8 @@ def test_names_on_the_page_exist() -> None:
     names = set(re.findall(r"`([a-z_]+(?:\.\w+)+)", (DOCS / "how-it-works.md").read_text()))
     found = 0
     for name in sorted(names):
+        if name in modules:
+            continue
         parts = name.split(".")
         module = next((m for i in range(len(parts) - 1, 0, -1) if (m := ".".join(parts[:i])) in modules), None)
         if module is None:

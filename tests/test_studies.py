@@ -91,6 +91,16 @@ def test_a_deleted_trial_starts_over_without_learning_again(rng):
     assert after.net is net
 
 
+@pytest.mark.parametrize("changed", [finished(1, 0.3, 9.0), finished(1, 0.35, 2.0)], ids=["value", "parameter"])
+def test_a_trial_that_changed_starts_over(changed):
+    first, last = finished(0, 0.1, 1.0), finished(2, 0.5, 3.0)
+    before = studies.follow(optimizer(), [first, finished(1, 0.3, 2.0)])
+    after = studies.follow(before, [first, changed, last])
+    assert after is not before
+    assert after.told == studies.follow(optimizer(), [first, changed, last]).told
+    assert studies.follow(after, [first, changed, last, finished(3, 0.7, 4.0)]) is after  # only new ones: goes on
+
+
 def test_failures_are_told_as_such_and_do_not_start_over():
     failed = finished(1, 0.3, value=None, state=TrialState.FAIL)
     infinite = finished(2, 0.4, value=math.inf)

@@ -51,6 +51,7 @@ def test_constants_become_zero(constant: float, n: int) -> None:
     warp = fit_warp(y)
     np.testing.assert_allclose(warp(y), 0, atol=1e-9)
     np.testing.assert_allclose(warp.inverse(np.zeros(n)), y, rtol=1e-12)
+    assert warp.scale == 1.0
 
 
 def test_no_values() -> None:
