@@ -62,6 +62,7 @@ TESTS = {
     "learning/net_file": ["learning/test_features.py"],
     "learning/training": ["learning/test_training.py", "learning/test_pretrain.py"],
     "optimizer": ["test_optimizer.py"],
+    "trials": ["test_optimizer.py"],
     "methods/joint": ["methods/test_joint.py"],
     "methods/jumbo": ["methods/test_jumbo.py", "methods/test_ablations.py"],
     "studies": ["test_studies.py", "test_sampler.py"],
