@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.readers import outcome
 from jumbo_bo.explain import Explanation
 from jumbo_bo.optimizer import Optimizer, Suggestion
 from jumbo_bo.space.space import GRID_LIMIT, Params, Space
@@ -122,12 +123,9 @@ def unused(trials: Iterable[FrozenTrial], space: Space) -> list[tuple[int, str]]
 
 
 def value(trial: FrozenTrial) -> float:
-    """A pruned trial counts with the last value it reported; NaN means failed."""
-    if trial.state == TrialState.COMPLETE and trial.value is not None:
-        return float(trial.value)
-    if trial.state == TrialState.PRUNED and trial.last_step is not None:
-        return float(trial.intermediate_values[trial.last_step])
-    return math.nan
+    """NaN means failed."""
+    found, _ = outcome(trial)
+    return math.nan if found is None else float(found)
 
 
 def attributes(suggestion: Suggestion) -> dict[str, Any]:

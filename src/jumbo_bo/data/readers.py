@@ -180,7 +180,7 @@ def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> Hi
     left_out: dict[str, list[int]] = {}  # reason -> numbers of the trials
     usable: list[tuple[FrozenTrial, float]] = []
     for trial in study.get_trials(deepcopy=False):
-        value, reason = _value(trial)
+        value, reason = outcome(trial)
         if value is not None:
             usable.append((trial, value))
         else:
@@ -195,8 +195,8 @@ def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> Hi
     return from_source(pl.LazyFrame(table), space, options, source)
 
 
-def _value(trial: FrozenTrial) -> tuple[float | None, str]:
-    """The trial's value, or why it has none."""
+def outcome(trial: FrozenTrial) -> tuple[float | None, str]:
+    """The trial's value, or why it has none. A pruned trial counts with the last value it reported."""
     if trial.state == TrialState.COMPLETE:
         return trial.value, "trial has no value"
     if trial.state == TrialState.PRUNED:

@@ -95,8 +95,7 @@ def _open(address: str, url: URL | None) -> BaseStorage:
 
 
 def _explained(address: str, error: Exception) -> UserError:
-    cause = getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error
-    reason = (str(cause).strip() or type(cause).__name__).splitlines()[0]
+    reason = cause_of(error)
     if isinstance(error, ImportError):
         return UserError(
             f"the storage {shown(address)} needs a driver ({reason}); for PostgreSQL run: {command('postgresql')}, and "
@@ -106,3 +105,9 @@ def _explained(address: str, error: Exception) -> UserError:
         f"cannot use the storage {shown(address)} ({reason}); check that it exists, that its folder can be written to "
         "and that no other program holds it, then run the same command again: finished trials are kept"
     )
+
+
+def cause_of(error: Exception) -> str:
+    """What the database or its driver says, in one line."""
+    cause = getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error
+    return (str(cause).strip() or type(cause).__name__).splitlines()[0]

@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from sqlalchemy import event
 from sqlalchemy.exc import SQLAlchemyError
 
-from jumbo_bo.data.storage import checked, opened, shown, sqlite_file
+from jumbo_bo.data.storage import cause_of, checked, opened, shown, sqlite_file
 from jumbo_bo.errors import UserError
 from jumbo_bo.learning import nets
 from jumbo_bo.methods import Learner
@@ -43,8 +43,7 @@ class StorageTrouble(Exception):
     """The storage is locked or gone at the moment, and why."""
 
     def __init__(self, error: Exception) -> None:
-        cause = getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error
-        super().__init__((str(cause).strip() or type(cause).__name__).splitlines()[0])
+        super().__init__(cause_of(error))
         self.error = error
 
 
