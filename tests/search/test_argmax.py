@@ -1,12 +1,23 @@
 """Exact on finite sets, close on continuous ones, and never a point that is taken."""
 
 import numpy as np
+import polars as pl
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from jumbo_bo.models import gp as gps
 from jumbo_bo.search.acquisition import ucb
-from jumbo_bo.search.argmax import Cube, Finite, SpaceExhausted, _keys, _Pool, domain_of, encode_candidates, sobol
+from jumbo_bo.search.argmax import (
+    Cube,
+    Finite,
+    SpaceExhausted,
+    _keys,
+    _Pool,
+    domain_of,
+    encode_candidates,
+    listed,
+    sobol,
+)
 from jumbo_bo.space.space import Space
 
 GRID = Space({"a": IntDistribution(0, 6), "b": CategoricalDistribution(["x", "y", "z"])})
@@ -37,6 +48,7 @@ def test_finite_argmax_is_the_best_of_all_and_skips_taken_points(rng):
     for rank in range(21):
         best = domain.argmax(lambda blocks: scores, rng, taken, taken)
         assert best.index == order[rank]
+        assert best.score == scores[order[rank]]
         taken = np.vstack([taken, best.u])
     with pytest.raises(SpaceExhausted, match="all 21 configurations"):
         domain.argmax(lambda blocks: scores, rng, taken, taken)
@@ -72,6 +84,15 @@ def test_candidates_are_the_only_choices_and_equal_rows_go_together(rng):
     assert first.index == 1
     second = domain.argmax(lambda blocks: np.array([1.0, 2.0, 0.0]), rng, first.u[None], first.u[None])
     assert second.index == 2
+
+
+def test_candidates_come_as_rows_or_as_a_frame():
+    rows = [{"a": 1, "b": "x"}, {"a": 5, "b": "z"}]
+    frame = pl.DataFrame(rows)
+    assert listed(rows) == listed(tuple(rows)) == listed(frame) == rows
+    for package in ("pandas", "pyarrow"):
+        pytest.importorskip(package)
+    assert listed(frame.to_arrow()) == listed(frame.to_pandas()) == rows
 
 
 @pytest.mark.parametrize("rows", [[], [{"a": 1}], [{"a": 1, "b": "x"}, {"a": 99, "b": "x"}]])
