@@ -5,8 +5,8 @@
 OpenBLAS, numpy and XLA each choose their machine code by the processor they find, so sums are added up in another order
 elsewhere and results differ in their last bits. Each run below makes them choose as on an older or newer processor, as
 far as this one can; a processor whose BLAS code is that of one already run is left out. The files that could notice a
-second BLAS thread run with two, the others with one; `make test` runs all of them with one. Every other Python of the
-supported range that is found here gets an environment of its own in .venv.
+second BLAS thread run with two as well; `ask` and `pretrain` use one. Every other Python of the supported range that is
+found here gets an environment of its own in .venv.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def processors() -> list[Run]:
             print(f"{name}: {'cannot run here' if code is None else f'the same BLAS code as another, {code}'}")
             continue
         seen.add(code)
-        for threads, files in (("1", OTHERS), ("2", THREADED)):
+        for threads, files in (("1", THREADED + OTHERS), ("2", THREADED)):
             label = f"{name}, {threads} BLAS thread{'s' * (threads == '2')}"
             runs.append(Run(label, sys.executable, files, environment | {"OPENBLAS_NUM_THREADS": threads}))
     return runs

@@ -98,6 +98,19 @@ def test_bench_says_what_is_missing_before_it_starts(words: str, packages: str, 
     assert list(base.iterdir()) == []
 
 
+@pytest.mark.parametrize("command", ["run", "ask"])
+def test_a_study_says_what_its_method_needs_before_it_makes_a_file(command: str, base: Path) -> None:
+    (base / "study.toml").write_text(
+        'name = "s"\nmethod = "optuna-gp"\n[space]\nx = { type = "float", low = 0, high = 1 }\n'
+        f'[objective]\nvalue = "loss"\ncommand = ["{sys.executable}"]\n'
+    )
+    result = CliRunner().invoke(cli.app, [command, "study.toml"])
+    assert result.exit_code == 1
+    expected = "method = 'optuna-gp' needs torch, not installed yet; run: pip install 'jumbo-bo[optuna-gp]'"
+    assert result.output == f"jumbo {command}: {expected}\n"
+    assert [path.name for path in base.iterdir()] == ["study.toml"]
+
+
 def test_what_needs_no_extra_starts(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
     monkeypatch.setattr(bench, "run_suite", lambda runs, *_: started.extend(run.problem for run in runs))

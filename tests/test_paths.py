@@ -134,6 +134,8 @@ def test_options_of_commands(home: Path) -> None:
     jumbo("ask", "~/study.toml")
     jumbo("report", "~/study.toml", "--without-old-runs", "--output=~/page.html")
     assert (home / "page.html").exists()
+    jumbo("bench", "synthetic", "--problems=branin", "--methods=random", "--seeds=1", "--trials=1", "--out=~/runs")
+    assert (home / "runs/synthetic").is_dir()
     write("~/again.html", "")
     assert (home / "again.html").exists()
 

@@ -16,6 +16,7 @@ from jumbo_bo.bench.run import Run, parse_method, run_suite, split_names, unfini
 from jumbo_bo.bench.suites import SUITES, USUAL
 from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
+from jumbo_bo.paths import at_home
 
 app = typer.Typer(
     add_completion=False,
@@ -27,7 +28,8 @@ app = typer.Typer(
 
 SuiteName = Annotated[str, typer.Argument(help=f"One of: {', '.join(SUITES)}")]
 Methods = Annotated[str, typer.Option(help="For example: jumbo-joint,gp-ucb,jumbo:warm=g")]
-Out = Annotated[Path, typer.Option(help="Where the runs and the report go; what is there is not run again.")]
+WHERE = "Where the runs and the report go; what is there is not run again."
+Out = Annotated[Path, typer.Option(help=WHERE, metavar="FOLDER", parser=lambda text: Path(at_home(text)))]
 Problems = Annotated[str, typer.Option(help="Only these problems, separated by commas.")]
 Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]
 Trials = Annotated[int, typer.Option(help="Trials per run.", min=1)]

@@ -25,8 +25,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from jumbo_bo.data.storage import cause_of, checked, opened, shown, sqlite_file
 from jumbo_bo.errors import UserError
+from jumbo_bo.extras import require
 from jumbo_bo.learning import nets
-from jumbo_bo.methods import Learner
+from jumbo_bo.methods import METHODS, Learner
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space.space import Params
 from jumbo_bo.studies import attributes, configuration, may_keep, suggest, unused
@@ -147,6 +148,8 @@ class Book:
 @contextmanager
 def opened_book(file: StudyFile, create: bool = True) -> Iterator[Book]:
     """The study of the file, checked against it. Without `create` it must be there."""
+    if create:
+        check_packages(file)
     with opened(file.address, create) as storage:
         if isinstance(storage, RDBStorage) and storage.engine.dialect.name == "sqlite":
             event.listen(storage.engine, "connect", lambda c, _: c.execute(f"PRAGMA busy_timeout = {BUSY}"))
@@ -157,6 +160,11 @@ def opened_book(file: StudyFile, create: bool = True) -> Iterator[Book]:
             yield Book(file, cached, cached.get_study_id_from_name(file.name))
         except StorageTrouble as trouble:
             raise trouble.error from None  # `opened` explains it
+
+
+def check_packages(file: StudyFile) -> None:
+    """What the method needs is installed: known before a file is made."""
+    require(f"method = {file.method!r}", *getattr(METHODS[file.method], "needs", ()))
 
 
 def _check_study(file: StudyFile, storage: BaseStorage, create: bool) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from jumbo_bo.errors import UserError
-from jumbo_bo.runner.book import opened_book
+from jumbo_bo.runner.book import check_packages, opened_book
 from jumbo_bo.runner.coordinator import Coordinator, Ending, Watcher
 from jumbo_bo.runner.engines import Engine, Local
 from jumbo_bo.runner.supervise import take, write
@@ -28,6 +28,7 @@ def run(file: StudyFile, limit: int, watch: Watcher, engine: Engine | None = Non
         )
     if engine is None:
         _check_command(file)
+    check_packages(file)
     with _alone(file) as folder_id, opened_book(file) as book:
         engine = engine or Local()
         coordinator = Coordinator(book, engine, limit, watch, folder_id)
