@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import optuna
 import pytest
+from jumbo_bo.learning.nets import learned
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
@@ -21,7 +22,6 @@ from optuna.trial import TrialState, create_trial
 
 from jumbo_bo import JumboSampler, read_history, studies
 from jumbo_bo.data.readers import from_study
-from jumbo_bo.learning.nets import learned
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods import JumboJoint
 from jumbo_bo.space.space import Space

@@ -202,13 +202,13 @@ def joint_model(optimizer: Optimizer) -> SingleTaskGP:
     Without old runs, the cold-GP."""
     view = optimizer.view()
     latent = isinstance(optimizer.recipe, JumboJoint) and optimizer.recipe.latent
-    return gp_model(view.model(joint_kernel(view, latent)), view.taken, view.space, view.net)
+    return gp_model(view.model(joint_kernel(view, latent)), view.taken, view.space, view.past)
 
 
 def jumbo_models(optimizer: Optimizer) -> tuple[SingleTaskGP, SingleTaskGP]:
     """The warm- and the cold-GP of Algorithm 1, with the options of the optimizer's recipe if it has them."""
     view, recipe = optimizer.view(), optimizer.recipe
-    if view.net is None:
+    if view.past is None:
         raise ValueError(
             "there are no old runs, so there is no warm-GP; give the Optimizer a history and a method that uses it, "
             "such as method='jumbo'"
@@ -216,7 +216,7 @@ def jumbo_models(optimizer: Optimizer) -> tuple[SingleTaskGP, SingleTaskGP]:
     if isinstance(recipe, OfflineDKL):
         recipe = recipe.as_jumbo
     warm_gp, cold_gp = (recipe if isinstance(recipe, Jumbo) else Jumbo()).models(view)
-    return gp_model(warm_gp, view.taken, view.space, view.net), gp_model(cold_gp, view.taken, view.space)
+    return gp_model(warm_gp, view.taken, view.space, view.past), gp_model(cold_gp, view.taken, view.space)
 
 
 class Gate(AcquisitionFunction):

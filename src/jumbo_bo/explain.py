@@ -20,7 +20,8 @@ from scipy.special import ndtri, stdtrit
 from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.methods import Choice, View
-from jumbo_bo.models.gp import GP, Blocks, mean_by_term, posterior, prior_mean
+from jumbo_bo.methods.base import Surrogate
+from jumbo_bo.models.gp import GP, Blocks, mean_by_term, prior_mean
 from jumbo_bo.space.space import Params, Space
 
 Array = npt.NDArray[np.float64]
@@ -42,6 +43,9 @@ class Prediction(NamedTuple):
     sd: float  # of the function at this point
     low: float  # 90 % interval of the value a trial would show, observation noise included
     high: float
+
+
+UNKNOWN = Prediction(math.nan, math.nan, math.nan, math.nan)
 
 
 class OldRun(NamedTuple):
@@ -92,8 +96,6 @@ class Parts(NamedTuple):
     old: float
     new: float
     mean: float
-    sd: float
-    noise: float  # variance of one observation
 
 
 @dataclass(frozen=True)
@@ -107,19 +109,15 @@ class Witnesses:
     value: Array  # (w,) in the units of the task
 
 
-def parts(choice: Choice, blocks: Blocks) -> Parts | None:  # blocks of the one chosen point
-    gp = choice.gp
-    if gp is None and choice.normal is not None:
-        mean, sd = choice.normal
-        return Parts(math.nan, math.nan, float(mean[0]), float(sd[0]), choice.noise)
+def parts(surrogate: Surrogate, blocks: Blocks) -> Parts:  # blocks of the one chosen point
+    mean, gp = float(surrogate.predict(blocks).mean[0]), surrogate.gp
     if gp is None:
-        return None
+        return Parts(math.nan, math.nan, mean)
     old, new = _by_source(gp, blocks)
-    mean, sd = posterior(gp, blocks)
     if len(gp.y):
         old_before, new_before = _by_source(gp, gp.blocks)
         old, new = old - old_before.mean(), new - new_before.mean()
-    return Parts(float(old[0]), float(new[0]), float(mean[0]), float(sd[0]), gp.noise)
+    return Parts(float(old[0]), float(new[0]), mean)
 
 
 def _by_source(gp: GP, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> old (m,), new (m,); old + new = mean
@@ -128,14 +126,12 @@ def _by_source(gp: GP, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> old 
     return prior_mean(gp.kernel, blocks) + by_term[from_old].sum(axis=0), by_term[~from_old].sum(axis=0)
 
 
-def predict(p: Parts | None, warp: Warp, sign: float, reach: float) -> Prediction:
-    """`reach` is how many standard deviations of a value the interval goes to either side."""
-    if p is None:
-        return Prediction(math.nan, math.nan, math.nan, math.nan)
-    far = reach * math.sqrt(p.sd**2 + p.noise)
-    z = [p.mean, p.mean - p.sd, p.mean + p.sd, p.mean - far, p.mean + far]
-    middle, below, above, *ends = sign * warp.inverse(np.array(z))
-    return Prediction(float(middle), float(abs(above - below) / 2), float(min(ends)), float(max(ends)))
+def predictions(surrogate: Surrogate, blocks: Blocks, warp: Warp, sign: float, reach: float) -> list[Prediction]:
+    """In the user's units. `reach` is how many standard deviations of a value the interval goes to either side."""
+    (mean, sd), far = surrogate.predict(blocks), reach * surrogate.observed(blocks).sd
+    middle, below, above, *ends = sign * warp.inverse(np.stack([mean, mean - sd, mean + sd, mean - far, mean + far]))
+    low, high = np.minimum(*ends), np.maximum(*ends)
+    return [Prediction(*map(float, row)) for row in zip(middle, np.abs(above - below) / 2, low, high, strict=True)]
 
 
 def interval_reach(trials: int, old_scale: bool) -> float:
@@ -147,8 +143,9 @@ def interval_reach(trials: int, old_scale: bool) -> float:
     return WIDER * float(stdtrit(freedom, INTERVAL))
 
 
-def trust(gp: GP | None, reference: Blocks) -> float | None:  # reference: blocks of points spread over the space
-    """None when the model does not split into old and new."""
+def trust(surrogate: Surrogate | None, reference: Blocks) -> float | None:
+    """None when the model does not split into old and new. `reference`: blocks of points spread over the space."""
+    gp = surrogate.gp if surrogate else None
     if gp is None or gp.kernel.mean is None:
         return None
     old, new = _by_source(gp, reference)
@@ -191,7 +188,7 @@ def nearest(known: Witnesses | None, u: Array, n: int = NEAREST) -> tuple[OldRun
 def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction) -> str:
     if p is None:
         return f"{choice.note}."
-    sentence = [_voices(p, choice, view) if choice.gp else choice.note]
+    sentence = [choice.note or _voices(p, choice, view)]
     if choice.inside_gate is not None:
         sentence.append("inside the warm gate" if choice.inside_gate else "outside the warm gate")
     sentence.append(_motive(p, view))
@@ -199,10 +196,10 @@ def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction) -> s
 
 
 def _voices(p: Parts, choice: Choice, view: View) -> str:
-    assert choice.gp is not None
-    n = len(view.z)
+    assert choice.surrogate is not None
+    n, gp = len(view.z), choice.surrogate.gp
     trials = f"the {n} new trials" if n > 1 else "the one new trial"
-    listens = choice.gp.kernel.mean is not None or any(t.block in OLD_BLOCKS for t in choice.gp.kernel.terms)
+    listens = gp is not None and (gp.kernel.mean is not None or any(t.block in OLD_BLOCKS for t in gp.kernel.terms))
     if choice.aside:
         return f"The old runs are set aside, they do not fit the new trials, which say {_opinion(p.new)}"
     if not listens:

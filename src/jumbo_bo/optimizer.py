@@ -6,9 +6,7 @@ told the same trials suggests the same next one, to the bit on the same kind of 
 
 from __future__ import annotations
 
-import copy
 import math
-import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -22,21 +20,23 @@ from threadpoolctl import ThreadpoolController
 from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.explain import (
+    UNKNOWN,
     Explanation,
     Prediction,
     Witnesses,
     interval_reach,
     nearest,
     parts,
-    predict,
+    predictions,
     trust,
     why,
     witnesses,
 )
+from jumbo_bo.extras import require
+from jumbo_bo.learning.cache import learned
 from jumbo_bo.learning.features import FeatureNet
-from jumbo_bo.learning.nets import learned
-from jumbo_bo.methods import METHODS, Choice, Learner, Recipe, View
-from jumbo_bo.methods.base import Choosy, Past
+from jumbo_bo.learning.past import Past
+from jumbo_bo.methods import METHODS, Choice, Recipe, View
 from jumbo_bo.models import gp as gps
 from jumbo_bo.paths import at_home
 from jumbo_bo.search.argmax import Domain, domain_of, encode_candidates, listed, sobol
@@ -73,17 +73,17 @@ class BestTrial(NamedTuple):
 class Optimizer:
     """Suggests configurations of `space` and learns from their values.
 
-    history     old runs of related problems, or a net already pretrained on them
+    history     old runs of related problems, or what was learned from them (`Optimizer.past`)
     n_trials    the budget, if known: exploration fades towards its end
     method      a name from METHODS, or a recipe such as Jumbo(threshold=0.05)
     candidates  configurations to choose from, instead of the whole space
-    cache       folder where pretrained nets are kept and shared between processes; None: learned here, not kept
+    cache       folder where what was learned is kept and shared between processes; None: learned here, not kept
     """
 
     def __init__(
         self,
         space: Space,
-        history: History | FeatureNet | None = None,
+        history: History | Past | None = None,
         direction: Direction = "minimize",
         n_trials: int | None = None,
         method: str | Recipe = "jumbo-joint",
@@ -97,23 +97,13 @@ class Optimizer:
             raise ValueError(f"n_trials is {n_trials}, expected at least 1, or None when the budget is unknown")
         if isinstance(method, str) and method not in METHODS:
             raise ValueError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
-        made_for = (
-            history.space_fingerprint
-            if isinstance(history, FeatureNet)
-            else getattr(history, "space", space).fingerprint
-        )
-        if made_for != space.fingerprint:
-            raise ValueError("history was made for another space; read the old runs again with this one")
         self.space = space
         self.history = history
         self.direction = direction
         self.n_trials = n_trials
         self.recipe: Recipe = METHODS[method] if isinstance(method, str) else method
-        if isinstance(self.recipe, Learner) and isinstance(history, FeatureNet):
-            name = method if isinstance(method, str) else type(method).__name__
-            raise ValueError(f"{name} learns from the old runs themselves, not from a net; pass their History")
-        if isinstance(self.recipe, Choosy):
-            self.recipe.check(history if isinstance(history, History) else History.empty(space))
+        self.method = method if isinstance(method, str) else type(method).__name__
+        self._check()
         self.seed = seed
         self.candidates = [dict(c) for c in listed(candidates)] if candidates is not None else None
         self.cache = None if cache is None else Path(at_home(cache))
@@ -121,10 +111,28 @@ class Optimizer:
         self._listed = None if self.candidates is None else encode_candidates(space, self.candidates)
         self._trials = old_trials(space, history.target if isinstance(history, History) else None, seed)
         self._n_old = len(self._trials)
-        self._pending: dict[int, tuple[Suggestion | None, Array]] = {}  # None: another process tries it
+        self._pending: dict[int, tuple[Suggestion, Array]] = {}
+        self._elsewhere: list[Array] = []  # being tried by other processes
         self._fits = Fits()
         self._memory: dict[Hashable, Any] = {}
         self.suggestions: list[Suggestion] = []
+
+    def _check(self) -> None:
+        """Refuses what cannot work, before anything is learned or tried."""
+        history, recipe = self.history, self.recipe
+        require(self.method, *recipe.needs)
+        if isinstance(history, Past):
+            made_for, wanted = history.space_fingerprint, recipe.learns
+            if wanted is not None and not isinstance(history, wanted):
+                raise ValueError(
+                    f"{self.method} learns a {wanted.__name__} from the old runs, and history is a "
+                    f"{type(history).__name__}; pass their History"
+                )
+        else:
+            made_for = self.space.fingerprint if history is None else history.space.fingerprint
+            recipe.check(history or History.empty(self.space))
+        if made_for != self.space.fingerprint:
+            raise ValueError("history was made for another space; read the old runs again with this one")
 
     def ask(self, running: Sequence[Mapping[str, Any]] | None = None) -> Suggestion:
         """The next configuration to try. It stays pending until told or failed.
@@ -133,7 +141,7 @@ class Optimizer:
         as in a storage that several processes share.
         """
         if running is not None:
-            self._pending = {~i: (None, self.space.encode(params)) for i, params in enumerate(running)}
+            self._pending, self._elsewhere = {}, [self.space.encode(params) for params in running]
         with _one_thread():
             trials = self._finished()
             view = self._view(trials)
@@ -167,11 +175,28 @@ class Optimizer:
         """Every configuration told, in order, with its value in the user's units; NaN for a failed one."""
         return [(t.params, self._sign * t.y) for t in self._trials[self._n_old :]]
 
-    def restarted(self) -> Optimizer:
-        """The same optimizer before it was told anything; what was learned from the old runs is shared, not redone."""
-        fresh = copy.copy(self)
-        fresh._trials, fresh._pending = self._trials[: self._n_old], {}
-        fresh._fits, fresh._memory, fresh.suggestions = Fits(), {}, []
+    def predict(self, configurations: Sequence[Mapping[str, Any]]) -> list[Prediction]:
+        """What the model expects of these configurations, in the user's units, after all it was told."""
+        with _one_thread():
+            trials = self._finished()
+            view = self._view(trials)
+            surrogate = self.recipe.surrogate(view)
+            if surrogate is None:
+                raise ValueError(f"{self.method} has no model that could predict values, or not yet")
+            u = np.array([self.space.encode(params) for params in configurations]).reshape(-1, self.space.d)
+            return predictions(surrogate, self._domain.featurise(u), trials.warp, self._sign, self._reach(view))
+
+    def restarted(self, candidates: Sequence[Params] | None = None, seed: int | None = None) -> Optimizer:
+        """The same optimizer before it was told anything, perhaps with other candidates or another seed; what was
+        learned from the old runs is shared, not learned again."""
+        listed = self.candidates if candidates is None else candidates
+        chosen = self.seed if seed is None else seed
+        fresh = Optimizer(
+            self.space, self.history, self.direction, self.n_trials, self.recipe, chosen, listed, self.cache
+        )
+        fresh.method, fresh.past = self.method, self.past
+        if candidates is None:
+            fresh._domain = self._domain
         return fresh
 
     @property
@@ -184,33 +209,32 @@ class Optimizer:
         return BestTrial(top.params, self._sign * top.y)
 
     @cached_property
-    def net(self) -> FeatureNet | None:
-        """The net of the old runs, pretrained at its first use. None when there is nothing to learn from or nothing
-        could be learned, or when the method does not look at old runs."""
-        if self.history is None or self.recipe.preset is None:
-            return None
-        if isinstance(self.history, FeatureNet):
-            return self.history
-        if not self.history.tasks:
-            return None
-        net = learned(self.history, self.recipe.preset, self.seed, self.cache, progress=sys.stderr.isatty())
-        return None if net.empty else net
-
-    @cached_property
     def past(self) -> Past | None:
-        """What a method that looks at the rows of the old runs has learned from them, at its first use."""
-        if not isinstance(self.recipe, Learner) or not isinstance(self.history, History) or not self.history.tasks:
+        """What the method learned from the old runs, at its first use. None when there are none, when the method does
+        not look at them, or when nothing could be learned."""
+        if self.recipe.learns is None or self.history is None:
             return None
-        return self.recipe.learn(self.history, self.seed)
+        if isinstance(self.history, Past):
+            past: Past = self.history
+        elif self.history.tasks:
+            past = learned(self.recipe, self.history, self.seed, self.cache)
+        else:
+            return None
+        return None if past.empty else past
+
+    @property
+    def net(self) -> FeatureNet | None:
+        """The past of a method that learned it as a net."""
+        return self.past if isinstance(self.past, FeatureNet) else None
 
     @cached_property
     def _domain(self) -> Domain:
-        learned = self.net or self.past
+        past = self.past
 
         def featurise(u: Array) -> gps.Blocks:
             x = self.space.transform(u)
             blocks = {"1": np.ones((len(u), 1)), "x": x}
-            return blocks if learned is None else blocks | dict(learned.blocks(x))
+            return blocks if past is None else blocks | dict(past.blocks(x))
 
         return domain_of(self.space, featurise, self._listed)
 
@@ -222,11 +246,11 @@ class Optimizer:
         return Trials(tuple(self._trials), self._n_old, self.space.d, self._old_warps)
 
     def _view(self, trials: Trials) -> View:
-        pending = [u for _, u in self._pending.values()]
+        pending = [*self._elsewhere, *(u for _, u in self._pending.values())]
         return View(
             space=self.space,
             domain=self._domain,
-            net=self.net,
+            past=self.past,
             u=trials.u,
             z=trials.z,
             old=trials.old,
@@ -235,7 +259,6 @@ class Optimizer:
             horizon=self.n_trials,
             seed=self.seed,
             fit=partial(self._fits.gp, self._domain.featurise, trials),
-            past=self.past,
             earlier=lambda n: (trials.first(n).u, trials.first(n).z),
             memory=self._memory,
         )
@@ -244,19 +267,25 @@ class Optimizer:
         best = choice.best
         listed = self.candidates is not None and best.index is not None
         params = dict(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
-        reasons = parts(choice, self._domain.featurise(best.u[None]))
-        prediction = predict(reasons, warp, self._sign, interval_reach(len(view.z), bool(self._old_warps)))
+        blocks, surrogate = self._domain.featurise(best.u[None]), choice.surrogate
+        reasons, prediction = None, UNKNOWN
+        if surrogate is not None:
+            reasons = parts(surrogate, blocks)
+            (prediction,) = predictions(surrogate, blocks, warp, self._sign, self._reach(view))
         explanation = Explanation(
             why=why(reasons, choice, view, prediction),
             predicted=prediction,
             old=reasons.old if reasons else math.nan,
             new=reasons.new if reasons else math.nan,
-            trust=0.0 if choice.aside else trust(choice.gp, self._reference),
+            trust=0.0 if choice.aside else trust(surrogate, self._reference),
             beta=choice.beta,
             inside_gate=choice.inside_gate,
             nearest=nearest(self._witnesses, best.u),
         )
         return Suggestion(len(self.suggestions), params, explanation)
+
+    def _reach(self, view: View) -> float:
+        return interval_reach(len(view.z), bool(self._old_warps))
 
     @cached_property
     def _reference(self) -> gps.Blocks:
@@ -265,14 +294,14 @@ class Optimizer:
 
     @cached_property
     def _witnesses(self) -> Witnesses | None:
-        listens = self.recipe.preset is not None or isinstance(self.recipe, Learner)
+        listens = self.recipe.learns is not None
         return witnesses(self.history) if listens and isinstance(self.history, History) else None
 
     def _finish(self, suggestion: Suggestion | Mapping[str, Any], y: float) -> None:
         if isinstance(suggestion, Suggestion):
             # By number and parameters: a copy that travelled between processes is as good as the original.
             pending = self._pending.get(suggestion.number)
-            if pending is None or pending[0] is None or pending[0].params != suggestion.params:
+            if pending is None or pending[0].params != suggestion.params:
                 known = any((s.number, s.params) == (suggestion.number, suggestion.params) for s in self.suggestions)
                 problem = "was already told or failed" if known else "is not from this optimizer"
                 raise ValueError(f"suggestion {suggestion.number} {problem}; to add a repeat, tell its .params")
@@ -280,10 +309,12 @@ class Optimizer:
             self._trials.append(Trial(u, suggestion.params, y))
             return
         u = self.space.encode(suggestion)
-        for number, (_, other) in list(self._pending.items()):
-            if np.allclose(u, other, rtol=0.0, atol=1e-9):
-                del self._pending[number]
-                break
+        elsewhere = [i for i, other in enumerate(self._elsewhere) if _same(u, other)]
+        here = [number for number, (_, other) in self._pending.items() if _same(u, other)]
+        if elsewhere:
+            del self._elsewhere[elsewhere[0]]
+        elif here:
+            del self._pending[here[0]]
         self._trials.append(Trial(u, dict(suggestion), y))
 
     @cached_property
@@ -291,9 +322,13 @@ class Optimizer:
         """How the old tasks' values are distributed."""
         if not self.recipe.old_scale:
             return ()
-        if isinstance(self.history, FeatureNet):
+        if isinstance(self.history, Past):
             return self.history.warps
         return tuple(t.warp for t in self.history.tasks) if self.history else ()
+
+
+def _same(a: Array, b: Array) -> bool:  # (d,) each
+    return np.allclose(a, b, rtol=0.0, atol=1e-9)
 
 
 _controller: list[ThreadpoolController] = []

@@ -25,14 +25,14 @@ from optuna.trial import FrozenTrial, TrialState
 from jumbo_bo import studies
 from jumbo_bo.data.history import History
 from jumbo_bo.data.readers import from_study
-from jumbo_bo.learning import nets
-from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.learning import cache as learned
+from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import Recipe
 from jumbo_bo.optimizer import Direction, Optimizer
 from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.space import Params, Space
 
-USER_CACHE = Path("~/.cache/jumbo-bo")  # stands for nets.default_folder(), which is looked up when a sampler is made
+USER_CACHE = Path("~/.cache/jumbo-bo")  # stands for learned.default_folder(), which is looked up when a sampler is made
 ATTEMPTS = 20  # to find a configuration that no other process has just taken
 ANY = Space({"x": FloatDistribution(0, 1)})
 
@@ -42,7 +42,7 @@ _logger = optuna.logging.get_logger(f"optuna.{__name__}")  # below Optuna's, so 
 class JumboSampler(BaseSampler):
     """Suggests what the old runs and the trials of the study promise together.
 
-    history         old runs of related problems, or a net already pretrained on them
+    history         old runs of related problems, or what was learned from them (`Optimizer.past`)
     search_space    the parameters to optimize: a Space, or a dict of distributions. Without it: those of the history,
                     else those that the source studies share, else those that all finished trials of the running study
                     share (then there are no old runs to learn from)
@@ -50,13 +50,13 @@ class JumboSampler(BaseSampler):
     n_trials        the budget, if known: exploration fades towards its end
     seed            the same for all processes of a study, or None in all of them
     source_studies  old Optuna studies, used as old runs (in addition to `history`)
-    cache           folder where pretrained nets are kept and shared between processes ($JUMBO_CACHE or
+    cache           folder where what was learned is kept and shared between processes ($JUMBO_CACHE or
                     ~/.cache/jumbo-bo by default); None: learned by every process, not kept
     """
 
     def __init__(
         self,
-        history: History | FeatureNet | None = None,
+        history: History | Past | None = None,
         search_space: Space | Mapping[str, BaseDistribution] | None = None,
         method: str | Recipe = "jumbo-joint",
         n_trials: int | None = None,
@@ -73,7 +73,7 @@ class JumboSampler(BaseSampler):
         self._n_trials = n_trials
         self._fresh = seed is None
         self._seed = secrets.randbits(32) if seed is None else seed
-        self._cache = nets.default_folder() if cache is USER_CACHE else cache
+        self._cache = learned.default_folder() if cache is USER_CACHE else cache
         self._said: set[str] = set()
         self._optimizer: Optimizer | None = None
         self._lock = threading.Lock()
@@ -143,10 +143,8 @@ class JumboSampler(BaseSampler):
         if known is not None and (known.space, known.direction) == (space, direction):
             return known
         new = partial(Optimizer, space, self._history, direction, self._n_trials, self._method, cache=self._cache)
-        optimizer = new(self._seed)
-        if self._fresh:
-            optimizer.net = new(0).net  # only the suggestions differ from study to study; the net can be shared
-        return optimizer
+        # Without a seed only the suggestions differ from study to study; what is learned can be shared.
+        return new(0).restarted(seed=self._seed) if self._fresh else new(self._seed)
 
     def _say_independent(self, study: Study, name: str) -> None:
         if "independent" in self._said:
@@ -188,20 +186,23 @@ class JumboSampler(BaseSampler):
 
 
 def _space_and_history(
-    history: History | FeatureNet | None,
+    history: History | Past | None,
     search_space: Space | Mapping[str, BaseDistribution] | None,
     sources: Sequence[Study],
-) -> tuple[Space | None, History | FeatureNet | None]:
-    if not (history is None or isinstance(history, History | FeatureNet)):
-        raise TypeError(f"history is a {type(history).__name__}, expected a History (see read_history) or a FeatureNet")
+) -> tuple[Space | None, History | Past | None]:
+    if not (history is None or isinstance(history, History | Past)):
+        raise TypeError(f"history is a {type(history).__name__}, expected a History (see read_history) or a Past")
     space = search_space if search_space is None or isinstance(search_space, Space) else Space(search_space)
-    if isinstance(history, FeatureNet):
+    if isinstance(history, Past):
         if space is None:
-            raise ValueError("a FeatureNet does not tell its parameters; pass search_space=, the space it was made for")
+            kind = type(history).__name__
+            raise ValueError(f"a {kind} does not tell its parameters; pass search_space=, the space it was made for")
         if history.space_fingerprint != space.fingerprint:
-            raise ValueError("history is a net that was made for another search space; pretrain it again for this one")
+            raise ValueError("history was learned for another search space; learn from the old runs again for this one")
         if sources:
-            raise ValueError("source_studies cannot be added to a net; pass the old runs it was made from as a History")
+            raise ValueError(
+                "source_studies cannot be added to what was learned before; pass all old runs as a History"
+            )
         return space, history
     if history is not None:
         _check_same(history.space, space or history.space)

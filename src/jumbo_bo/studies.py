@@ -91,10 +91,7 @@ def holding(optimizer: Optimizer, fixed: Params, number: int) -> Optimizer:
         u = space.sample(rng, MOST_HELD)
         u[:, columns] = values
     candidates = [space.decode(row) | fixed for row in rng.permutation(u)[:MOST_HELD]]
-    o = optimizer
-    held = Optimizer(space, o.history, o.direction, o.n_trials, o.recipe, o.seed, candidates, o.cache)
-    held.net, held.past = o.net, o.past
-    return held
+    return optimizer.restarted(candidates)
 
 
 def configuration(trial: FrozenTrial, space: Space) -> Params | None:

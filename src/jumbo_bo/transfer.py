@@ -23,8 +23,7 @@ import numpy.typing as npt
 from jumbo_bo.data.likeness import spearman
 from jumbo_bo.explain import trust
 from jumbo_bo.learning.features import FeatureNet
-from jumbo_bo.methods import Learner
-from jumbo_bo.methods.base import View
+from jumbo_bo.methods.base import View, gp_surrogate
 from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.kernel import cold_kernel
@@ -75,7 +74,7 @@ def transfer(optimizer: Optimizer) -> TransferReport:
     blocks, z = view.domain.featurise(points), view.z[-RECENT:]
     joint = gps.fit(joint_kernel(view), blocks, z)
     reference = view.domain.featurise(view.space.snap(sobol(view.space.d, 256, np.random.default_rng(0))))
-    share = trust(joint, reference) or 0.0
+    share = trust(gp_surrogate(joint), reference) or 0.0
     heads = net.predictions(view.space.transform(points))  # (n, K)
     weights = _weights(joint, net)
     cold = _density(gps.fit(cold_kernel(view.space), blocks, z))
@@ -119,9 +118,9 @@ def _density(gp: gps.GP) -> float:
 
 
 def _without_old_runs(optimizer: Optimizer) -> str:
-    if isinstance(optimizer.recipe, Learner):
+    if optimizer.past is not None:
         return "This method uses the old runs in its own way, which this report cannot measure."
-    if optimizer.recipe.preset is None:
+    if optimizer.recipe.learns is None:
         return "This method does not look at old runs."
     if optimizer.history is not None and optimizer.history.tasks:
         return (

@@ -13,7 +13,7 @@ import safetensors.numpy
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 from jumbo_bo.data.warp import Warp
-from jumbo_bo.learning import features, net_file
+from jumbo_bo.learning import features, past_file
 from jumbo_bo.learning.features import FeatureNet, latent, side_by_side
 from jumbo_bo.space.space import Space
 
@@ -141,7 +141,7 @@ def test_round_trip_is_bit_exact(tmp_path):
     net, path = make_net(n_tasks=9, members=3), tmp_path / "net.safetensors"
     net.save(path)
     back = FeatureNet.load(path, SPACE)
-    before, after = net_file.tensors(net), net_file.tensors(back)
+    before, after = past_file.tensors(net), past_file.tensors(back)
     assert before.keys() == after.keys()
     for name in before:
         assert before[name].tobytes() == after[name].tobytes()

@@ -23,7 +23,7 @@ SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
 def problem():
     """Three tasks of unequal size; the second needs several chunks."""
     rng = np.random.default_rng(0)
-    data = [ablr.Rows(rng.uniform(-1, 1, (n, 3)), rng.normal(size=n)) for n in (5, 2 * ablr.CHUNK + 50, 0, 9)]
+    data = [ablr.TaskRows(rng.uniform(-1, 1, (n, 3)), rng.normal(size=n)) for n in (5, 2 * ablr.CHUNK + 50, 0, 9)]
     start = ablr.initial(SIZES, 4, rng)
     return data, start + 0.1 * rng.normal(size=len(start))
 
@@ -68,7 +68,7 @@ def test_memory_does_not_grow_with_the_rows():
     params = ablr.initial(SIZES, 1, np.random.default_rng(0))
 
     def peak(n):
-        data = [ablr.Rows(np.zeros((n, 3), np.float32), np.zeros(n))]
+        data = [ablr.TaskRows(np.zeros((n, 3), np.float32), np.zeros(n))]
         tracemalloc.start()
         ablr.loss(params, data, SIZES, 1.0)
         most = tracemalloc.get_traced_memory()[1]
@@ -99,7 +99,7 @@ def test_training_stops_at_the_iterate_that_predicts_rows_left_out_best():
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (120, 3))
     z = np.sin(2 * x[:, 0]) + x[:, 1] + 0.3 * rng.normal(size=120)
-    whole, part, left_out = ablr.Rows(x, z), ablr.Rows(x[:90], z[:90]), ablr.Rows(x[90:], z[90:])
+    whole, part, left_out = ablr.TaskRows(x, z), ablr.TaskRows(x[:90], z[:90]), ablr.TaskRows(x[90:], z[90:])
     start = ablr.initial(SIZES, 1, rng)
 
     def missed(params):

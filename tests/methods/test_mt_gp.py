@@ -24,7 +24,7 @@ def rows(*sizes, seed=0):
     rng = np.random.default_rng(seed)
     n = sum(sizes)
     task = np.repeat(np.arange(len(sizes)), sizes)
-    return icm.Rows(rng.random((n, 2)), task, rng.standard_normal(n))
+    return icm.LabelledRows(rng.random((n, 2)), task, rng.standard_normal(n))
 
 
 def phi_of(root, noise):
@@ -115,7 +115,7 @@ def test_fit_finds_out_which_old_task_is_like_the_target_and_which_is_inverted()
     task = np.repeat([0, 1, 2], 30)
     y = np.where(task == 1, -target(x), target(x))
     prior = icm.Prior(TERM, 3)
-    b = prior.split(icm.fit(prior, icm.Rows(x, task, y))).b
+    b = prior.split(icm.fit(prior, icm.LabelledRows(x, task, y))).b
     rho = b[:2, 2] / np.sqrt(np.diag(b)[:2] * b[2, 2])
     assert rho[0] > 0.9
     assert rho[1] < -0.8

@@ -169,7 +169,7 @@ def _check_packages(runs: list[Run], out: Path, drawn: bool) -> None:
     suite, todo = runs[0].suite, unfinished(runs, out)
     modules = [*SUITES[suite].needs(run.problem for run in todo), *FIGURES * drawn]
     for method in dict.fromkeys(run.method for run in todo):
-        modules += getattr(parse_method(method), "needs", ())
+        modules += parse_method(method).needs
     require(suite, *modules)
 
 

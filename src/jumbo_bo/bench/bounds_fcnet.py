@@ -85,7 +85,7 @@ def trace(
             warm, cold = recipe.models(view)
             assert isinstance(view.domain, Finite)
             beta = view.beta(recipe.schedule, recipe.beta0)
-            scores = ucb(warm, beta)(view.domain.blocks)
+            scores = ucb(warm.predict, beta)(view.domain.blocks)
             gate = in_gate(scores, float(scores.max()), recipe.threshold)
             gates |= gate
             complements |= ~gate

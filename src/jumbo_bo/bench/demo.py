@@ -26,7 +26,7 @@ from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import SMALL, table
 from jumbo_bo.data.history import History
 from jumbo_bo.data.storage import opened
-from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.learning.past import Past
 from jumbo_bo.optimizer import Optimizer, Suggestion
 from jumbo_bo.space.space import Array, Params
 from jumbo_bo.studies import attributes
@@ -89,7 +89,7 @@ def store(study: optuna.Study, problem: Problem, suggestion: Suggestion, value: 
 
 
 def search(
-    problem: Problem, past: History | FeatureNet, method: str, told: Sequence[Row], n: int, seed: int
+    problem: Problem, past: History | Past, method: str, told: Sequence[Row], n: int, seed: int
 ) -> Iterator[tuple[Suggestion, float]]:
     """Trials len(told) + 1 ... n."""
     optimizer = Optimizer(problem.space, past, problem.direction, n, method, seed)

@@ -85,7 +85,7 @@ def parse_method(text: str, net: str = PAPER) -> Any:
         if not equals or key not in fields:
             raise ValueError(f"{text!r}: {option!r} is no option of {name}; write key=value with key one of {fields}")
         changes[key] = _like(value, getattr(recipe, key))
-    if net != PAPER and recipe.preset == PAPER:
+    if net != PAPER and getattr(recipe, "preset", None) == PAPER:
         changes.setdefault("preset", net)
     return dataclasses.replace(recipe, **changes) if changes else recipe
 
@@ -102,7 +102,7 @@ def run_one(problem: Problem, method: str, seed: int, trials: int, net: str = PA
     recipe = parse_method(method, net)
     start = time.process_time()
     optimizer = Optimizer(problem.space, problem.history, problem.direction, trials, recipe, seed)
-    _ = optimizer.net, optimizer.past  # learned here, so that the first ask does not pay for it
+    _ = optimizer.past  # learned here, so that the first ask does not pay for it
     pretraining = time.process_time() - start
     better = np.fmin if problem.direction == "minimize" else np.fmax  # ignore NaN, a failed trial
     rows: list[Row] = []

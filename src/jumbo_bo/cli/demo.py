@@ -50,7 +50,9 @@ def demo(
 
 def _demo(screen: Console, options: Options) -> None:
     from jumbo_bo.bench import demo as job
-    from jumbo_bo.learning.nets import default_folder, kept, learned
+    from jumbo_bo.learning.cache import default_folder, kept, learned
+    from jumbo_bo.learning.features import FeatureNet
+    from jumbo_bo.methods import METHODS
 
     with screen.status("reading the tables"):
         case = job.build(options.target)
@@ -58,15 +60,16 @@ def _demo(screen: Console, options: Options) -> None:
         rows = job.stored(study)
         _introduce(screen, case, options, len(rows))
         if len(rows) < options.trials:
-            wanted = case.problem.history, "default", options.seed, default_folder()
-            net = kept(*wanted)
-            if net is None:
+            wanted = METHODS[job.METHOD], case.problem.history, options.seed, default_folder()
+            past = kept(*wanted)
+            if past is None:
                 screen.print(f"Learning from {case.problem.history.n_rows:,} old rows ...")
-                start, net = time.perf_counter(), learned(*wanted, progress=True)
-                known = [f"{name} {r2:.0%}" for name, r2 in net.info["validation_r2"].items() if r2 is not None]
+                start, past = time.perf_counter(), learned(*wanted)
+                assert isinstance(past, FeatureNet)
+                known = [f"{name} {r2:.0%}" for name, r2 in past.info["validation_r2"].items() if r2 is not None]
                 screen.print(f"Learned in {time.perf_counter() - start:.0f} s.", end=" ")
                 screen.print(f"Explained variance on rows held back: {', '.join(known)}.\n")
-            steps = job.search(case.problem, net, job.METHOD, tuple(rows), options.trials, options.seed)
+            steps = job.search(case.problem, past, job.METHOD, tuple(rows), options.trials, options.seed)
             _watch(screen, rows, (job.store(study, case.problem, *step) for step in steps))
         else:
             screen.print(_trials(rows, screen.width))

@@ -1,4 +1,4 @@
-"""The pretrained net, frozen: features h and old-task predictions g of any point, in plain numpy.
+"""The pretrained model of the old tasks, frozen: features h and old-task predictions g of any point, in plain numpy.
 
 Notation
     t       (m, D)    T(u) in [0, 1]; the net sees 2 t - 1
@@ -8,7 +8,7 @@ Notation
     gps     GPs on the rows of small tasks, which share in the prediction of their task (row_gp.py)
 
 `blocks` gives both standardised, as the kernels use them. With more than eight old tasks, g becomes its first eight
-principal components. `net_file.py` says how a net is kept in a file.
+principal components.
 """
 
 from __future__ import annotations
@@ -17,17 +17,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 
-from jumbo_bo.data.warp import Warp
-from jumbo_bo.learning import net_file
+from jumbo_bo.learning.past import Past
 from jumbo_bo.learning.row_gp import RowGP, blend
-from jumbo_bo.space.space import Space
 
 Array = npt.NDArray[np.float64]
 Layers = tuple[tuple[Array, Array], ...]
@@ -38,11 +35,11 @@ CHUNK = 16_384  # rows per forward pass, so that a large table needs little memo
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureNet:
+class FeatureNet(Past):
+    """Nets side by side with one head per old task, GPs on the rows of small tasks, and how both become blocks. `tasks`
+    and `warps` are those of the K heads."""
+
     layers: Layers
-    tasks: tuple[str, ...]  # names of the K heads
-    warps: tuple[Warp, ...]  # of the K heads
-    space_fingerprint: str
     h_mean: Array  # (n_z,)
     h_sd: Array  # (n_z,)
     g_basis: Array  # (K, min(K, 8)); the identity up to eight tasks
@@ -70,7 +67,7 @@ class FeatureNet:
         g = blend(h @ layers[-1][0] + layers[-1][1], rest["tasks"], rest.get("gps", {}), reference)
         basis = _components(g)
         (h_mean, h_sd), (g_mean, g_sd) = _standardisation(h), _standardisation(g @ basis)
-        return cls(layers, h_mean=h_mean, h_sd=h_sd, g_basis=basis, g_mean=g_mean, g_sd=g_sd, **rest)
+        return cls(layers=layers, h_mean=h_mean, h_sd=h_sd, g_basis=basis, g_mean=g_mean, g_sd=g_sd, **rest)
 
     @property
     def n_inputs(self) -> int:
@@ -139,15 +136,6 @@ class FeatureNet:
             quick.append((np.stack(blocks).astype(np.float32), bias.reshape(self.members, 1, -1).astype(np.float32)))
         return quick
 
-    def save(self, path: str | Path) -> None:
-        """Writes one file. A reader sees the old file or the whole new one, never half of it."""
-        net_file.save(self, path)
-
-    @classmethod
-    def load(cls, path: str | Path, space: Space) -> FeatureNet:
-        """Reads what `save` wrote, for the space it was trained for."""
-        return net_file.load(path, space, cls)
-
 
 def _standardisation(values: Array) -> tuple[Array, Array]:  # (m, p) -> mean (p,), sd (p,)
     """The floor is added in the square, so that Eq. 1 can differentiate through the same formula."""
@@ -205,29 +193,35 @@ def _frozen(values: Any) -> Array:
 def _check(net: FeatureNet) -> None:
     if len(net.layers) < 3:
         raise ValueError(f"a net has a hidden, a latent and an output layer, this one has {len(net.layers)} layers")
-    n_tasks = len(net.tasks)
-    expected: dict[str, tuple[int, ...]] = {}
-    width = net.layers[0][0].shape[0] if net.layers[0][0].ndim else 0
-    for i, (_, bias) in enumerate(net.layers):
-        out = n_tasks if i == len(net.layers) - 1 else bias.size
-        expected |= {f"layer{i}.weight": (width, out), f"layer{i}.bias": (out,)}
-        width = bias.size
-    n_z, n_g = net.layers[-1][0].shape[0], min(n_tasks, MAX_G)
-    expected |= {"h_mean": (n_z,), "h_sd": (n_z,), "g_basis": (n_tasks, n_g), "g_mean": (n_g,), "g_sd": (n_g,)}
-    expected |= {f"theta.{name}": (3,) for name in net.theta}
-    for k, (name, gp) in enumerate(net.gps.items()):
-        if name not in net.tasks or not 0 <= gp.weight <= 1:
-            raise ValueError(f"a GP of task {name!r} with weight {gp.weight}; its tasks are {list(net.tasks)}")
-        shapes = ((gp.alpha.size, net.n_inputs), (gp.alpha.size,), (max(gp.groups) + 3,))
-        expected |= {f"gp{k}.{part}": shape for part, shape in zip(net_file.GP_PARTS, shapes, strict=True)}
-    for name, array in net_file.tensors(net).items():
-        if array.shape != expected[name]:
-            raise ValueError(f"{name} has shape {array.shape}, expected {expected[name]}")
+    for name, array, shape in _shapes(net):
+        if array.shape != shape:
+            raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
         if not np.isfinite(array).all():
             raise ValueError(f"{name} has a value that is not finite")
+    for name, gp in net.gps.items():
+        if name not in net.tasks or not 0 <= gp.weight <= 1:
+            raise ValueError(f"a GP of task {name!r} with weight {gp.weight}; its tasks are {list(net.tasks)}")
     if any(width % net.members for width in (net.n_z, *(bias.size for _, bias in net.layers[:-1]))):
         raise ValueError(f"its layers cannot hold {net.members} nets side by side")
-    if len(net.warps) != n_tasks:
-        raise ValueError(f"{len(net.warps)} warps for {n_tasks} tasks")
+    if len(net.warps) != len(net.tasks):
+        raise ValueError(f"{len(net.warps)} warps for {len(net.tasks)} tasks")
     if (net.h_sd <= 0).any() or (net.g_sd <= 0).any():
         raise ValueError("a standard deviation is not positive")
+
+
+def _shapes(net: FeatureNet) -> Iterator[tuple[str, Array, tuple[int, ...]]]:
+    """Every array with its name and the shape it must have."""
+    n_tasks, n_g = len(net.tasks), min(len(net.tasks), MAX_G)
+    width = net.layers[0][0].shape[0] if net.layers[0][0].ndim else 0
+    for i, (weight, bias) in enumerate(net.layers):
+        out = n_tasks if i == len(net.layers) - 1 else bias.size
+        yield from ((f"layer {i}", weight, (width, out)), (f"the bias of layer {i}", bias, (out,)))
+        width = bias.size
+    yield from ((name, getattr(net, name), (net.n_z,)) for name in ("h_mean", "h_sd"))
+    yield from ((name, getattr(net, name), (n_g,)) for name in ("g_mean", "g_sd"))
+    yield "g_basis", net.g_basis, (n_tasks, n_g)
+    yield from ((f"theta of the {name} GP", theta, (3,)) for name, theta in net.theta.items())
+    for name, gp in net.gps.items():
+        n, of = gp.alpha.size, f"of the GP of task {name!r}"
+        yield from ((f"x {of}", gp.x, (n, net.n_inputs)), (f"alpha {of}", gp.alpha, (n,)))
+        yield f"theta {of}", gp.theta, (max(gp.groups) + 3,)

@@ -5,7 +5,7 @@ May import: space, data, models, learning, search.
 
 from __future__ import annotations
 
-from jumbo_bo.methods.base import Choice, Learner, Recipe, View
+from jumbo_bo.methods.base import Choice, Recipe, Surrogate, View
 from jumbo_bo.methods.bohb import BOHB
 from jumbo_bo.methods.box_gp_ucb import BoxGPUCB
 from jumbo_bo.methods.dngo import DNGO
@@ -58,11 +58,11 @@ __all__ = [
     "Choice",
     "Jumbo",
     "JumboJoint",
-    "Learner",
     "MTBohamiann",
     "OfflineDKL",
     "OptunaSampler",
     "Random",
     "Recipe",
+    "Surrogate",
     "View",
 ]

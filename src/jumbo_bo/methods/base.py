@@ -1,4 +1,4 @@
-"""What every recipe is given (`View`) and what it returns (`Choice`).
+"""What a method is (`Recipe`), what it is given (`View`) and what it returns (`Choice`).
 
 Notation
     u       (n, d) finished trials, then z (n,) their standardised values, larger is better; failures hold the worst z
@@ -7,17 +7,26 @@ Notation
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from collections.abc import Callable, Hashable
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.data.history import History
-from jumbo_bo.learning.features import FeatureNet
-from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, hallucinate
-from jumbo_bo.search.acquisition import anytime_beta, paper_beta, theory_beta, theory_beta_continuous
+from jumbo_bo.learning.past import Past
+from jumbo_bo.models.gp import GP, Blocks, Kernel, hallucinate
+from jumbo_bo.search.acquisition import (
+    Predict,
+    Score,
+    anytime_beta,
+    noisy,
+    paper_beta,
+    theory_beta,
+    theory_beta_continuous,
+    ucb,
+)
 from jumbo_bo.search.argmax import Best, Domain, Finite, sobol
 from jumbo_bo.space.space import Space
 
@@ -38,19 +47,13 @@ class Fitter(Protocol):
     def __call__(self, kernel: Kernel, start: Array | None = None, adam: bool = False) -> GP: ...
 
 
-class Past(Protocol):
-    """What a recipe has learned from the rows of the old runs."""
-
-    def blocks(self, t: Array) -> Mapping[str, Array]: ...  # T(u) (m, D) -> name -> (m, .), computed once per point
-
-
 @dataclass(frozen=True)
 class View:
     """All a recipe may look at. Recipes are pure: the same view gives the same choice."""
 
     space: Space
     domain: Domain
-    net: FeatureNet | None
+    past: Any  # what the recipe's `learn` returned; None without old runs, or when nothing could be learned
     u: Array
     z: Array
     old: int  # the first so many trials are old data of the target
@@ -59,7 +62,6 @@ class View:
     horizon: int | None
     seed: int
     fit: Fitter  # fits a GP to the finished trials; warm-started and cached by kernel
-    past: Any  # what the recipe's `learn` returned; None without old runs
     earlier: Callable[[int], tuple[Array, Array]]  # n -> u (n, d), z (n,), as they were after n trials
     memory: dict[Hashable, Any]  # of `kept`
 
@@ -106,7 +108,7 @@ class View:
     def pretrained(self, name: str, kernel: Kernel) -> Array | None:
         """Where Eq. 1 left the hyperparameters of the 'warm' or 'cold' GP, if there was old data of the target.
         Eq. 1 knows one length scale; a kernel with several starts with all of them there."""
-        theta = self.net.theta.get(name) if self.net else None
+        theta = self.past.theta.get(name) if self.past else None
         if theta is None:
             return None
         (term,) = kernel.terms
@@ -121,37 +123,69 @@ class View:
 
 
 @dataclass(frozen=True)
+class Surrogate:
+    """A fitted model, on the scale of z."""
+
+    predict: Predict  # of the function
+    observed: Predict  # of what a trial would show, noise included
+    gp: GP | None = None  # a model that is one GP of ours: its mean splits into what old runs and new trials say
+
+
+def gp_surrogate(gp: GP) -> Surrogate:
+    return Surrogate(gp.predict, noisy(gp.predict, gp.noise), gp)
+
+
+@dataclass(frozen=True)
 class Choice:
     best: Best
-    gp: GP | None = None  # the model whose prediction is shown
+    surrogate: Surrogate | None = None  # the model whose prediction is shown
     beta: float | None = None
     inside_gate: bool | None = None
-    normal: Normal | None = None  # prediction at the point, (1,) each, of a model that is no GP of ours
-    noise: float = 0.0  # variance of one observation around `normal`
-    note: str = ""  # why, when no GP of ours was asked
+    note: str = ""  # why, where the split into old and new does not tell
     aside: bool = False  # there are old runs, and the model leaves them out
 
 
-class Recipe(Protocol):
+class Recipe:
+    """A method is a frozen dataclass that derives from this; its fields are its options. What follows is what a method
+    has that is blind to old runs, needs no extra and has no model."""
+
+    old_scale: ClassVar[bool] = False  # z is scaled with the help of the old tasks, not by the new values alone
+
     @property
-    def preset(self) -> str | None: ...  # how the old runs are learned (pretrain.PRESETS); None: not at all
+    def needs(self) -> tuple[str, ...]:
+        """Modules of extras."""
+        return ()
+
     @property
-    def old_scale(self) -> bool: ...  # z is scaled with the help of the old tasks, not by the new values alone
-    def __call__(self, view: View) -> Choice: ...
+    def learns(self) -> type[Past] | None:
+        """What `learn` returns; None: it does not look at old runs."""
+        return None
+
+    def check(self, history: History) -> None:
+        """Refuses options that make no sense, and old runs, possibly none, that it cannot use."""
+
+    @property
+    def learning(self) -> Any:
+        """All that `learn` depends on beside its arguments, as JSON can write it: methods that learn the same share it.
+        To be on the safe side, all options."""
+        return asdict(self)  # type: ignore[call-overload]
+
+    def learn(self, history: History, seed: int) -> Past:
+        """Once, before the first trial, from at least one old task."""
+        raise NotImplementedError
+
+    def surrogate(self, view: View) -> Surrogate | None:
+        """The model of the finished and pending trials."""
+        return None
+
+    def __call__(self, view: View) -> Choice:
+        raise NotImplementedError
 
 
-@runtime_checkable
-class Choosy(Protocol):
-    """A recipe that does not work everywhere."""
-
-    def check(self, history: History) -> None: ...  # refuses old runs, possibly none, that it cannot use
-
-
-@runtime_checkable
-class Learner(Choosy, Protocol):
-    """A recipe that learns from the rows of the old runs themselves instead of from the pretrained net."""
-
-    def learn(self, history: History, seed: int) -> Past: ...  # once, before the first trial; at least one old task
+def most_promising(view: View, surrogate: Surrogate, beta: float, note: str = "", score: Score | None = None) -> Choice:
+    """The free point with the largest upper confidence bound, or with the largest of another score."""
+    best = view.domain.argmax(score or ucb(surrogate.predict, beta), view.rng, view.hints, view.taken)
+    return Choice(best, surrogate, beta, note=note)
 
 
 def space_filling(view: View, n: int) -> Choice | None:

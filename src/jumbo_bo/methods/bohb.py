@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,21 +20,19 @@ from optuna.samplers import TPESampler
 from optuna.trial import TrialState
 
 from jumbo_bo.data.history import History, Task
-from jumbo_bo.methods.base import Array, Choice, View, closest
+from jumbo_bo.learning.past import Past
+from jumbo_bo.methods.base import Array, Choice, Recipe, View, closest
 from jumbo_bo.methods.optuna_samplers import distributions, state_of, study_of, to_u, trial_of
 from jumbo_bo.search.argmax import Finite
 
 STRAIGHT = 2  # HyperBand, Alg. 1: with s_max = 1, bracket s = 0 has two configurations, on the full resource
 
 
-@dataclass(frozen=True)
-class Rows:
+@dataclass(frozen=True, eq=False)
+class LowFidelity(Past):
     u: Array  # (N, d) distinct
     t: Array  # (N, D)
     z: Array  # (N,) larger is better
-
-    def blocks(self, t: Array) -> dict[str, Array]:
-        return {}
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,17 @@ class Brackets:
 
 
 @dataclass(frozen=True)
-class BOHB:
+class BOHB(Recipe):
     min_resource: int = 3
     max_resource: int = 100
     eta: float | None = None  # rows looked at for each one tried; None: as many as cost one trial
     random: float = 1 / 3  # share of configurations drawn without the model (rho of the paper)
-    preset: str | None = None
-    old_scale: bool = False
+
+    learns = LowFidelity
+
+    @property
+    def learning(self) -> Any:
+        return None  # no option matters
 
     def check(self, history: History) -> None:
         if not 1 <= self.min_resource < self.max_resource:
@@ -59,9 +62,9 @@ class BOHB:
         if self.rung < 2:
             raise ValueError(f"eta is {self.rung}, expected at least 2; set eta or a larger max_resource")
 
-    def learn(self, history: History, seed: int) -> Rows:
+    def learn(self, history: History, seed: int) -> LowFidelity:
         u, z, _ = History(history.space, (most_alike(history),)).wide()
-        return Rows(u, history.space.transform(u), z[:, 0])
+        return LowFidelity.of(history, u=u, t=history.space.transform(u), z=z[:, 0])
 
     @property
     def rung(self) -> int:
@@ -101,7 +104,7 @@ class BOHB:
         return done
 
     def _bracket(self, view: View, done: Brackets, free: npt.NDArray[np.bool_], u: Array, z: Array) -> Brackets:
-        rows: Rows = view.past
+        rows: LowFidelity = view.past
         draw = Draw(self, view, done.looked, u, z, (len(done.promoted), 1))
         drawn: list[int] = []
         for _ in range(min(self.rung, int(free.sum()))):

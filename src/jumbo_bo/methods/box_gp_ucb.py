@@ -10,12 +10,14 @@ Notation
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.data.history import History
-from jumbo_bo.methods.base import Choice, Schedule, View, closest
+from jumbo_bo.learning.past import Past
+from jumbo_bo.methods.base import Choice, Recipe, Schedule, Surrogate, View, closest, gp_surrogate
 from jumbo_bo.models.gp import Blocks
 from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.search.acquisition import Score, ucb
@@ -27,8 +29,8 @@ OUTSIDE = -1e3  # below every upper confidence bound, and small enough for singl
 HINTS = 64  # points of the box that a search on a continuous space starts from
 
 
-@dataclass(frozen=True)
-class Box:
+@dataclass(frozen=True, eq=False)
+class Box(Past):
     u: Array  # (K, d) the best configuration of every old task
     low: Array  # (D,)
     high: Array  # (D,)
@@ -47,12 +49,16 @@ class Box:
 
 
 @dataclass(frozen=True)
-class BoxGPUCB:
+class BoxGPUCB(Recipe):
     beta0: float = 10.0
     schedule: Schedule = "paper"
     initial: int = 3
-    preset: str | None = None
-    old_scale: bool = False
+
+    learns = Box
+
+    @property
+    def learning(self) -> Any:
+        return None  # no option matters
 
     def check(self, history: History) -> None:
         if len(history.tasks) < 2:
@@ -64,7 +70,7 @@ class BoxGPUCB:
     def learn(self, history: History, seed: int) -> Box:
         u = np.array([task.u[np.argmax(task.y)] for task in history.tasks])
         t = history.space.transform(u)
-        return Box(u, t.min(axis=0), t.max(axis=0))
+        return Box.of(history, u=u, low=t.min(axis=0), high=t.max(axis=0))
 
     def __call__(self, view: View) -> Choice:
         box: Box = view.past
@@ -74,10 +80,14 @@ class BoxGPUCB:
             point = sobol(view.space.d, 1 << self.initial.bit_length(), np.random.default_rng(view.seed))[k]
             note = f"Initial point {k + 1} of {self.initial}, spread evenly over the box of the best old runs"
             return Choice(closest(view, box.fill(point[None], nominal)[0]), note=note)
-        gp = view.model(cold_kernel(view.space))
+        surrogate = self.surrogate(view)
         beta = view.beta(self.schedule, self.beta0)
         hints = np.vstack([view.hints, box.fill(sobol(view.space.d, HINTS, view.rng), nominal)])
-        return Choice(view.domain.argmax(within(ucb(gp, beta)), view.rng, hints, view.taken), gp, beta)
+        score = within(ucb(surrogate.predict, beta))
+        return Choice(view.domain.argmax(score, view.rng, hints, view.taken), surrogate, beta)
+
+    def surrogate(self, view: View) -> Surrogate:
+        return gp_surrogate(view.model(cold_kernel(view.space)))
 
 
 def within(score: Score) -> Score:

@@ -20,9 +20,11 @@ import numpy.typing as npt
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.training import Pretraining
-from jumbo_bo.methods.base import Choice, Schedule, View, space_filling
+from jumbo_bo.methods.base import Choice, Schedule, Surrogate, View, most_promising, space_filling
+from jumbo_bo.methods.nets import NetRecipe
 from jumbo_bo.models import blr
 from jumbo_bo.models.gp import Blocks, Normal
+from jumbo_bo.search.acquisition import noisy
 
 Array = npt.NDArray[np.float64]
 Basis = Callable[[Blocks], Array]
@@ -31,29 +33,31 @@ OWN = Pretraining(n_u=50, n_z=50, members=1, weight_decay=1.0, max_steps=500)  #
 
 
 @dataclass(frozen=True)
-class DNGO:
+class DNGO(NetRecipe):
     old: bool = True  # False: blind to the old runs
     beta0: float = 10.0
     schedule: Schedule = "paper"
     initial: int = 3
-    old_scale: bool = False
+    preset: str | Pretraining = "dngo"
 
     @property
-    def preset(self) -> str | None:
-        return "dngo" if self.old else None
+    def learns(self) -> type[FeatureNet] | None:
+        return FeatureNet if self.old else None
 
     def __call__(self, view: View) -> Choice:
         if first := space_filling(view, self.initial):
             return first
-        own = None if view.net else view.kept(("dngo", len(view.u)), lambda: _net_of_trials(view))
+        note = f"The net of the {'old runs' if view.past else 'new trials'} says this point is good"
+        return most_promising(view, self.surrogate(view), view.beta(self.schedule, self.beta0), note)
+
+    def surrogate(self, view: View) -> Surrogate:
+        own = None if view.past else view.kept(("dngo", len(view.u)), lambda: _net_of_trials(view))
 
         def basis(blocks: Blocks) -> Array:
             h = own.blocks(blocks["x"])["h"].astype(blocks["x"].dtype) if own else blocks["h"]
             return np.hstack([h, np.ones_like(h[:, :1])])
 
-        model = blr.fit(basis(view.domain.featurise(view.u)), view.z)
-        note = f"The net of the {'new trials' if own else 'old runs'} says this point is good"
-        return choose(view, model, basis, view.beta(self.schedule, self.beta0), note)
+        return regression(view, basis)
 
 
 def _net_of_trials(view: View) -> FeatureNet:
@@ -62,14 +66,12 @@ def _net_of_trials(view: View) -> FeatureNet:
     return pretrain(History(view.space, (Task("new trials", view.u, view.z),)), OWN, view.seed)
 
 
-def choose(view: View, model: blr.BLR, basis: Basis, beta: float, note: str) -> Choice:
-    """The free point with the largest upper confidence bound, pending ones taken as they are predicted."""
+def regression(view: View, basis: Basis) -> Surrogate:
+    """Bayesian linear regression of the trials on these features, pending ones taken as they are predicted."""
+    model = blr.fit(basis(view.domain.featurise(view.u)), view.z)
     model = blr.hallucinate(model, basis(view.domain.featurise(view.pending)))
 
-    def ucb(blocks: Blocks) -> Array:
-        mean, sd = blr.posterior(model, basis(blocks))
-        return mean + np.asarray(np.sqrt(beta), mean.dtype) * sd
+    def predict(blocks: Blocks) -> Normal:
+        return Normal(*blr.posterior(model, basis(blocks)))
 
-    best = view.domain.argmax(ucb, view.rng, view.hints, view.taken)
-    normal = Normal(*blr.posterior(model, basis(view.domain.featurise(best.u[None]))))
-    return Choice(best, beta=beta, normal=normal, noise=float(np.exp(-model.theta[1])), note=note)
+    return Surrogate(predict, noisy(predict, float(np.exp(-model.theta[1]))))

@@ -17,18 +17,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import ndtri
 
 from jumbo_bo.data.history import History
 from jumbo_bo.learning.features import Layers
-from jumbo_bo.methods.base import FOLLOW_UP, Array, Choice, Schedule, View, space_filling
+from jumbo_bo.learning.past import Past
+from jumbo_bo.methods.base import FOLLOW_UP, Array, Choice, Recipe, Schedule, Surrogate, View, space_filling
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.gp import GP, Blocks, Normal, posterior
 from jumbo_bo.models.kernel import cold_kernel
-from jumbo_bo.search.acquisition import Score
+from jumbo_bo.search.acquisition import Predict, ucb
 from jumbo_bo.search.argmax import Finite
 
 SIGMA_FLOOR = 0.01
@@ -50,8 +52,8 @@ def winsor(n: int) -> float:
     return 1 / (4 * n**0.25 * math.sqrt(math.pi * math.log(n))) if n > 1 else 0.5
 
 
-@dataclass(frozen=True)
-class Prior:
+@dataclass(frozen=True, eq=False)
+class CopulaPrior(Past):
     """What the old runs say of a configuration, in plain numpy."""
 
     layers: Layers
@@ -66,7 +68,7 @@ class Prior:
 
 
 @dataclass(frozen=True)
-class GCP:
+class GCP(Recipe):
     """'gp': a GP corrects the prior with the new trials (paper: GCP). 'prior': Thompson sampling from the prior alone
     (paper: CTS)."""
 
@@ -74,18 +76,19 @@ class GCP:
     beta0: float = 10.0
     schedule: Schedule = "paper"
     initial: int = 5  # first trials: Thompson draws from the prior; space-filling without old runs
-    preset: str | None = None
-    old_scale: bool = False
 
-    def check(self, history: History) -> None:
-        """Any old runs will do."""
+    learns = CopulaPrior
 
-    def learn(self, history: History, seed: int) -> Prior:
+    @property
+    def learning(self) -> Any:
+        return None  # no option matters
+
+    def learn(self, history: History, seed: int) -> CopulaPrior:
         from jumbo_bo.learning.learners.copula import fit_prior  # imports jax
 
         x = [(2 * history.space.transform(task.u) - 1).astype(np.float32) for task in history.tasks]
         scores = [normal_scores(task.y) for task in history.tasks]
-        return Prior(fit_prior(np.vstack(x), np.concatenate(scores), SIGMA_FLOOR, seed))
+        return CopulaPrior.of(history, layers=fit_prior(np.vstack(x), np.concatenate(scores), SIGMA_FLOOR, seed))
 
     def __call__(self, view: View) -> Choice:
         if self.variant == "prior":
@@ -94,13 +97,15 @@ class GCP:
             return first
         if len(view.u) + len(view.pending) < self.initial:
             return thompson(view)
-        gp = gps.hallucinate(residual_gp(view), view.domain.featurise(view.pending))
         beta = view.beta(self.schedule, self.beta0)
-        best = view.domain.argmax(copula_ucb(gp, beta), view.rng, view.hints, view.taken)
-        normal = in_units_of_z(view, predicted(gp, view.domain.featurise(best.u[None])))
         trials = f"the ranks of {len(view.z)} new trials"
         note = f"Going by the old runs, corrected by {trials}" if view.past else f"Going by {trials}"
-        return Choice(best, beta=beta, normal=normal, note=note)
+        scores = _corrected(view)
+        best = view.domain.argmax(ucb(scores.predict, beta), view.rng, view.hints, view.taken)
+        return Choice(best, in_units_of_z(view, scores), beta, note=note)
+
+    def surrogate(self, view: View) -> Surrogate | None:
+        return in_units_of_z(view, PRIOR if self.variant == "prior" else _corrected(view))
 
 
 def thompson(view: View) -> Choice:
@@ -111,8 +116,7 @@ def thompson(view: View) -> Choice:
     listed = domain if isinstance(domain, Finite) else Finite(view.space.sample(rng, SAMPLES), domain.featurise)
     mu, sigma = prior_at(listed.blocks)
     best = listed.best_of(mu + sigma * rng.standard_normal(len(mu)), rng, view.taken)
-    here = Normal(*prior_at(domain.featurise(best.u[None])))
-    return Choice(best, normal=in_units_of_z(view, here), note="The best of a random draw from what the old runs say")
+    return Choice(best, in_units_of_z(view, PRIOR), note="The best of a random draw from what the old runs say")
 
 
 def prior_at(blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> mu (m,), sigma (m,)
@@ -122,25 +126,30 @@ def prior_at(blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> mu (m,), sigma
     return blocks["mu"][:, 0], blocks["sigma"][:, 0]
 
 
+def _prior(blocks: Blocks) -> Normal:
+    return Normal(*prior_at(blocks))
+
+
+PRIOR = Surrogate(_prior, _prior)  # sigma is that of observed values: their noise is in it
+
+
 def residual_gp(view: View) -> GP:
     """The GP of r = (s - mu) / sigma."""
     return gps.build(cold_kernel(view.space), _theta(view), *_residuals(view, len(view.u)))
 
 
-def predicted(gp: GP, blocks: Blocks) -> Normal:  # (m, .) -> of the score
+def predicted(gp: GP, blocks: Blocks, noise: float = 0.0) -> Normal:  # (m, .) -> of the score
     (mu, sigma), (mean, sd) = prior_at(blocks), posterior(gp, blocks)
-    return Normal(mu + sigma * mean, sigma * sd)
+    return Normal(mu + sigma * mean, sigma * (np.sqrt(sd**2 + noise) if noise else sd))
 
 
-def copula_ucb(gp: GP, beta: float) -> Score:
-    def score(blocks: Blocks) -> Array:
-        mean, sd = predicted(gp, blocks)
-        return mean + np.asarray(math.sqrt(beta), mean.dtype) * sd
-
-    return score
+def _corrected(view: View) -> Surrogate:
+    """The prior and the GP of the trials, in scores."""
+    gp = gps.hallucinate(residual_gp(view), view.domain.featurise(view.pending))
+    return Surrogate(partial(predicted, gp), partial(predicted, gp, noise=gp.noise))
 
 
-def in_units_of_z(view: View, score: Normal) -> Normal | None:  # (1,) each
+def in_units_of_z(view: View, scores: Surrogate) -> Surrogate | None:
     """A score as the value of that rank, by interpolation between the finished trials; beyond them it goes on with
     the average slope. None while there are no two different values to interpolate."""
     z, counts = np.unique(view.z, return_counts=True)
@@ -153,7 +162,14 @@ def in_units_of_z(view: View, score: Normal) -> Normal | None:  # (1,) each
         values: Array = np.interp(at, s, z) + beyond * (z[-1] - z[0]) / (s[-1] - s[0])
         return values
 
-    return Normal(value(score.mean), (value(score.mean + score.sd) - value(score.mean - score.sd)) / 2)
+    def translated(predict: Predict) -> Predict:
+        def at(blocks: Blocks) -> Normal:
+            mean, sd = predict(blocks)
+            return Normal(value(mean), (value(mean + sd) - value(mean - sd)) / 2)
+
+        return at
+
+    return Surrogate(translated(scores.predict), translated(scores.observed))
 
 
 def _residuals(view: View, n: int) -> tuple[Blocks, Array]:

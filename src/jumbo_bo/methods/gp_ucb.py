@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jumbo_bo.methods.base import Choice, Schedule, View, space_filling
+from jumbo_bo.methods.base import (
+    Choice,
+    Recipe,
+    Schedule,
+    Surrogate,
+    View,
+    gp_surrogate,
+    most_promising,
+    space_filling,
+)
 from jumbo_bo.models.kernel import cold_kernel
-from jumbo_bo.search.acquisition import ucb
 
 
 @dataclass(frozen=True)
-class GPUCB:
+class GPUCB(Recipe):
     beta0: float = 10.0
     schedule: Schedule = "paper"
     initial: int = 3
     paper_fit: bool = False  # isotropic, 100 Adam steps
-    preset: str | None = None
-    old_scale: bool = False
 
     def __call__(self, view: View) -> Choice:
         if first := space_filling(view, self.initial):
             return first
-        gp = view.model(cold_kernel(view.space, not self.paper_fit), adam=self.paper_fit)
-        beta = view.beta(self.schedule, self.beta0)
-        return Choice(view.domain.argmax(ucb(gp, beta), view.rng, view.hints, view.taken), gp, beta)
+        return most_promising(view, self.surrogate(view), view.beta(self.schedule, self.beta0))
+
+    def surrogate(self, view: View) -> Surrogate:
+        return gp_surrogate(view.model(cold_kernel(view.space, not self.paper_fit), adam=self.paper_fit))

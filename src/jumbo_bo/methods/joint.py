@@ -9,9 +9,9 @@ likelihood sets the amplitudes, so the data decide how far the past is used, and
 what the old runs say (m, g, h) and what the new trials say (constant, x).
 
 Old runs can also mislead. With each suggestion the trials judge them: when a model without them, matern52(x) alone,
-explains the trials better by more than `guard` (natural logarithm of the evidence), that model is asked instead. Later
-trials may turn the verdict. Trials that all lie where the old runs are best could not tell, so the second one is spread
-over the space: the old runs must explain how it differs from the first.
+explains the trials better by more than `guard` (in log p(theta | y) of the best theta, up to a constant), that model is
+asked instead. Later trials may turn the verdict. Trials that all lie where the old runs are best could not tell, so the
+second one is spread over the space: the old runs must explain how it differs from the first.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jumbo_bo.methods.base import Choice, Schedule, View, space_filling, spread
+from jumbo_bo.learning.training import Pretraining
+from jumbo_bo.methods.base import Choice, Schedule, Surrogate, View, gp_surrogate, space_filling, spread
+from jumbo_bo.methods.nets import NetRecipe
 from jumbo_bo.models.gp import GP, Kernel, LogNormal, Term, isotropic, posterior
 from jumbo_bo.models.kernel import cold_kernel
-from jumbo_bo.search.acquisition import bounds
+from jumbo_bo.search.acquisition import remembered, ucb
 from jumbo_bo.search.argmax import Best, Finite
 
 PUSHES = 4  # how often exploration may be turned up for one suggestion
@@ -33,7 +35,7 @@ GAIN = 0.01  # of the standardised objective
 
 
 @dataclass(frozen=True)
-class JumboJoint:
+class JumboJoint(NetRecipe):
     beta0: float = 2.0
     rate: float = 3.0  # beta falls to exp(-rate) of its start over the budget; a stall turns it up again
     schedule: Schedule = "paper"
@@ -41,31 +43,35 @@ class JumboJoint:
     guard: float = 1.0  # infinite: the old runs are always asked
     contrast: bool = True  # the second trial does not ask the old runs
     latent: bool = False  # a fourth term on the latent features: slower, and on FCNet no better
-    preset: str | None = "default"  # of pretraining
-    old_scale: bool = True
+    preset: str | Pretraining = "default"
+
+    old_scale = True
 
     def __call__(self, view: View) -> Choice:
-        if view.net is None and (first := space_filling(view, self.initial)):
+        if view.past is None and (first := space_filling(view, self.initial)):
             return first
-        if view.net is not None and self.contrast and len(view.taken) == 1:
+        if view.past is not None and self.contrast and len(view.taken) == 1:
             return replace(spread(view, 0), note="A contrast to the first trial, by which the old runs can be judged")
         kernel = self._judged(view)
         gp = view.model(kernel)
-        bound, beta = bounds(gp), view.beta(self.schedule, self.beta0, self.rate)
-        best = view.domain.argmax(bound(beta), view.rng, view.hints, view.taken)
+        predict, beta = remembered(gp.predict), view.beta(self.schedule, self.beta0, self.rate)
+        best = view.domain.argmax(ucb(predict, beta), view.rng, view.hints, view.taken)
         for _ in range(PUSHES):
             if not _stalled(view, gp, best):
                 break
             beta *= 4.0
-            best = view.domain.argmax(bound(beta), view.rng, view.hints, view.taken)
-        return Choice(best, gp, beta, aside=view.net is not None and kernel.mean is None)
+            best = view.domain.argmax(ucb(predict, beta), view.rng, view.hints, view.taken)
+        return Choice(best, gp_surrogate(gp), beta, aside=view.past is not None and kernel.mean is None)
+
+    def surrogate(self, view: View) -> Surrogate:
+        return gp_surrogate(view.model(self._judged(view)))
 
     def _judged(self, view: View) -> Kernel:
         """The joint model, or the cold one when the trials speak against the old runs."""
         joint, cold = joint_kernel(view, self.latent), cold_kernel(view.space)
-        if view.net is None or len(view.u) < 2:
+        if view.past is None or len(view.u) < 2:
             return joint
-        against = view.fit(cold).log_evidence - view.fit(joint).log_evidence
+        against = view.fit(cold).log_posterior - view.fit(joint).log_posterior
         return cold if against > self.guard else joint
 
 
@@ -85,7 +91,7 @@ def _stalled(view: View, gp: GP, best: Best) -> bool:
 
 def joint_kernel(view: View, latent: bool = False) -> Kernel:
     cold = cold_kernel(view.space)
-    if view.net is None:
+    if view.past is None:
         return cold
     heads = view.width("g")
     terms = [

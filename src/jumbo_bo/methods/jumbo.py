@@ -11,15 +11,17 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from jumbo_bo.methods.base import Choice, Schedule, View, space_filling
+from jumbo_bo.learning.training import Pretraining
+from jumbo_bo.methods.base import Choice, Schedule, Surrogate, View, gp_surrogate, space_filling
 from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.methods.nets import NetRecipe
 from jumbo_bo.models.gp import GP, Kernel, LogNormal, Term, isotropic
 from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.search.acquisition import Gate, Score, blended, gated, in_gate, ucb
 
 
 @dataclass(frozen=True)
-class Jumbo:
+class Jumbo(NetRecipe):
     threshold: float = 0.1  # l_alpha
     warm: Literal["h", "g"] = "h"
     linear: bool = False  # the warm-GP becomes Bayesian linear regression, the ablation
@@ -28,20 +30,19 @@ class Jumbo:
     schedule: Schedule = "paper"
     initial: int = 3
     paper_fit: bool = False  # isotropic, 100 Adam steps
-    preset: str | None = "hpo"  # of pretraining: the paper's
-    old_scale: bool = False
+    preset: str | Pretraining = "hpo"  # the paper's
 
     def __call__(self, view: View) -> Choice:
-        if view.net is None:
-            return GPUCB(self.beta0, self.schedule, self.initial, self.paper_fit)(view)
+        if view.past is None:
+            return self._cold(view)
         if first := space_filling(view, self.initial):
             return first
         beta = view.beta(self.schedule, self.beta0)
         warm_gp, cold_gp = self.models(view)
-        warm, cold = ucb(warm_gp, beta), ucb(cold_gp, beta)
+        warm, cold = ucb(warm_gp.predict, beta), ucb(cold_gp.predict, beta)
         if self.gate == "constant":
             best = view.domain.argmax(blended(warm, cold), view.rng, view.hints, view.taken)
-            return Choice(best, cold_gp, beta)
+            return Choice(best, gp_surrogate(cold_gp), beta)
         warm_best = view.domain.maximum(warm, view.rng, view.hints)  # line 5
         score: Score = gated(warm, cold, warm_best, self.threshold, self.gate)  # lines 6-7
         # Line 8. An empty or a full gate has no edge.
@@ -49,8 +50,18 @@ class Jumbo:
         best = view.domain.argmax(score, view.rng, view.hints, view.taken, smooth)
         here = warm(view.domain.featurise(best.u[None]))
         inside = bool(in_gate(here, warm_best, self.threshold)[0])
-        shown: GP = cold_gp if inside else warm_gp
-        return Choice(best, shown, beta, inside)
+        return Choice(best, gp_surrogate(cold_gp if inside else warm_gp), beta, inside)
+
+    def surrogate(self, view: View) -> Surrogate:
+        """The cold-GP, which scores inside the gate; the warm-GP where the gate is always empty."""
+        if view.past is None:
+            return self._cold.surrogate(view)
+        warm, cold = self.models(view)
+        return gp_surrogate(warm if self.threshold < 0 else cold)
+
+    @property
+    def _cold(self) -> GPUCB:
+        return GPUCB(self.beta0, self.schedule, self.initial, self.paper_fit)
 
     def models(self, view: View) -> tuple[GP, GP]:
         """The warm- and the cold-GP."""
@@ -63,7 +74,7 @@ class Jumbo:
 
 
 @dataclass(frozen=True)
-class OfflineDKL:
+class OfflineDKL(NetRecipe):
     """The warm-GP alone. JUMBO with an empty gate (l_alpha < 0)."""
 
     warm: Literal["h", "g"] = "h"
@@ -71,8 +82,7 @@ class OfflineDKL:
     schedule: Schedule = "paper"
     initial: int = 3
     paper_fit: bool = False
-    preset: str | None = "hpo"  # of pretraining: the paper's
-    old_scale: bool = False
+    preset: str | Pretraining = "hpo"  # the paper's
 
     @property
     def as_jumbo(self) -> Jumbo:
@@ -84,6 +94,9 @@ class OfflineDKL:
             initial=self.initial,
             paper_fit=self.paper_fit,
         )
+
+    def surrogate(self, view: View) -> Surrogate:
+        return self.as_jumbo.surrogate(view)
 
     def __call__(self, view: View) -> Choice:
         return self.as_jumbo(view)

@@ -18,14 +18,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.data.history import History
 from jumbo_bo.data.likeness import spearman
-from jumbo_bo.methods.base import Choice, Schedule, View
+from jumbo_bo.methods.base import Choice, Schedule, Surrogate, View, most_promising
 from jumbo_bo.methods.gp_ucb import GPUCB
-from jumbo_bo.methods.task_gps import TaskGPs, learn_tasks
-from jumbo_bo.models.gp import Blocks, posterior
+from jumbo_bo.methods.task_gps import TaskGPRecipe
+from jumbo_bo.models.gp import Blocks
 from jumbo_bo.models.kernel import cold_kernel
-from jumbo_bo.search.acquisition import Score, ucb
+from jumbo_bo.search.acquisition import Score, noisy, ucb
 
 Array = npt.NDArray[np.float64]
 
@@ -34,21 +33,15 @@ SLOPE_SD = 0.5  # prior of the line: a ~ N(0, 1), b ~ N(1, SLOPE_SD^2)
 
 
 @dataclass(frozen=True)
-class MFGPUCB:
+class MFGPUCB(TaskGPRecipe):
     beta0: float = 10.0
     schedule: Schedule = "paper"
     zeta0: float = 0.05  # where zeta starts, about 1 % of the range of standardised values
     enough: int = 5  # trials from which on the old task is chosen by its rank correlation with them
     rows: int = 1000  # of an old task that its GP is conditioned on
     initial: int = 3  # space-filling points when there are no old runs
-    preset: str | None = None
-    old_scale: bool = True
 
-    def check(self, history: History) -> None:
-        """Any old runs will do."""
-
-    def learn(self, history: History, seed: int) -> TaskGPs:
-        return learn_tasks(history, self.rows, seed)
+    old_scale = True
 
     def __call__(self, view: View) -> Choice:
         if view.past is None:
@@ -58,15 +51,18 @@ class MFGPUCB:
         line = fit_line(means[:, task], view.z)
         # A falling line: the old task says nothing about where the target is good, and its bound is void.
         zeta = widen(self.zeta0, line.shift + line.slope * means[:, task] - view.z) if line.slope > 0 else math.inf
-        gp, beta = view.model(cold_kernel(view.space)), view.beta(self.schedule, self.beta0)
-        phi = lower_of(ucb(gp, beta), task, line, zeta, beta)
-        best = view.domain.argmax(phi, view.rng, view.hints, view.taken)
-        normal = posterior(gp, view.domain.featurise(best.u[None]))
-        name, trials = repr(view.past.names[task]), f"the trials ({len(view.z)})"
+        target, beta = self.surrogate(view), view.beta(self.schedule, self.beta0)
+        phi = lower_of(ucb(target.predict, beta), task, line, zeta, beta)
+        name, trials = repr(view.past.tasks[task]), f"the trials ({len(view.z)})"
         note = f"The old runs of {name} and {trials} both allow that it is good"
         if zeta == math.inf:
             note = f"{trials.capitalize()} contradict the old runs of {name}, which do not count"
-        return Choice(best, beta=beta, normal=normal, noise=gp.noise, note=note)
+        return most_promising(view, target, beta, note, phi)
+
+    def surrogate(self, view: View) -> Surrogate:
+        """The target's own GP: the old task bounds where to look, it predicts nothing."""
+        gp = view.model(cold_kernel(view.space))
+        return Surrogate(gp.predict, noisy(gp.predict, gp.noise))
 
 
 class Line(NamedTuple):

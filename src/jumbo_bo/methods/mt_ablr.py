@@ -11,7 +11,6 @@ Notation
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,10 +20,10 @@ from threadpoolctl import threadpool_limits
 
 from jumbo_bo.data.history import History
 from jumbo_bo.learning.learners import ablr
+from jumbo_bo.learning.past import Past
 from jumbo_bo.learning.training import SPLIT_FROM
-from jumbo_bo.methods.base import Choice, Schedule, View, space_filling
-from jumbo_bo.methods.dngo import choose
-from jumbo_bo.models import blr
+from jumbo_bo.methods.base import Choice, Recipe, Schedule, Surrogate, View, most_promising, space_filling
+from jumbo_bo.methods.dngo import regression
 from jumbo_bo.models.gp import Blocks
 from jumbo_bo.space.space import Space
 
@@ -33,19 +32,17 @@ Array = npt.NDArray[np.float64]
 LEFT_OUT = 0.2  # share of the old rows that tell when to stop
 
 
-@dataclass(frozen=True)
-class OldTasks:
-    """The net of the old tasks, and their rows: later training sees them again."""
+@dataclass(frozen=True, eq=False)
+class OldTasks(Past):
+    """The net of the old tasks, and their rows: later training sees them again. It moves with every trial, so it gives
+    no blocks."""
 
     params: Array
-    rows: tuple[ablr.Rows, ...]
-
-    def blocks(self, t: Array) -> Mapping[str, Array]:
-        return {}  # the net moves with every trial
+    rows: tuple[ablr.TaskRows, ...]
 
 
 @dataclass(frozen=True)
-class MTABLR:
+class MTABLR(Recipe):
     beta0: float = 10.0
     schedule: Schedule = "paper"
     initial: int = 3
@@ -54,11 +51,9 @@ class MTABLR:
     most: int = 200  # steps of L-BFGS on the old tasks alone
     restart: int = 10  # steps with the target in, every RESTART trials
     steps: int = 3  # and in between
-    preset: str | None = None
-    old_scale: bool = True
 
-    def check(self, history: History) -> None:
-        """Any old runs will do."""
+    learns = OldTasks
+    old_scale = True
 
     def learn(self, history: History, seed: int) -> OldTasks:
         rng, sizes = np.random.default_rng([seed, 0]), self._sizes(history.space)
@@ -66,26 +61,29 @@ class MTABLR:
         no_target = _rows(history.space, np.zeros((0, history.space.d)), np.zeros(0))
         share = LEFT_OUT if sum(len(z) for _, z in rows) >= SPLIT_FROM else 0.0
         left = [rng.random(len(z)) < share for _, z in rows]
-        learned = [ablr.Rows(x[~i], z[~i]) for (x, z), i in zip(rows, left, strict=True)]
-        left_out = [ablr.Rows(x[i], z[i]) for (x, z), i in zip(rows, left, strict=True)]
+        learned = [ablr.TaskRows(x[~i], z[~i]) for (x, z), i in zip(rows, left, strict=True)]
+        left_out = [ablr.TaskRows(x[i], z[i]) for (x, z), i in zip(rows, left, strict=True)]
         start = ablr.initial(sizes, len(rows) + 1, rng)
         with threadpool_limits(1):  # small matrices: a second thread mostly waits
             params = ablr.fit(start, [*learned, no_target], sizes, self.decay, self.most, [*left_out, no_target])
-        return OldTasks(params, tuple(rows))
+        return OldTasks.of(history, params=params, rows=tuple(rows))
 
     def __call__(self, view: View) -> Choice:
         if first := space_filling(view, self.initial):
             return first
+        who = "The net of all tasks" if view.past else "The net of the new trials"
+        beta = view.beta(self.schedule, self.beta0)
+        return most_promising(view, self.surrogate(view), beta, f"{who} says this point is good")
+
+    def surrogate(self, view: View) -> Surrogate:
+        """Given the net, the best alpha and beta of the target are known exactly."""
         sizes = self._sizes(view.space)
         params = view.chain("ablr", partial(self._train, view))
 
         def basis(blocks: Blocks) -> Array:
             return ablr.features(params, sizes, blocks["x"])
 
-        # Given the net, the best alpha and beta of the target are known exactly.
-        model = blr.fit(basis(view.domain.featurise(view.u)), view.z)
-        who = "The net of all tasks" if view.past else "The net of the new trials"
-        return choose(view, model, basis, view.beta(self.schedule, self.beta0), f"{who} says this point is good")
+        return regression(view, basis)
 
     def _train(self, view: View, n: int, before: Array | None) -> Array:  # -> params after n trials
         past: OldTasks | None = view.past
@@ -100,5 +98,5 @@ class MTABLR:
         return (len(space.groups), self.width, self.width, self.width)
 
 
-def _rows(space: Space, u: Array, z: Array) -> ablr.Rows:
-    return ablr.Rows((2 * space.transform(u) - 1).astype(np.float32), z)
+def _rows(space: Space, u: Array, z: Array) -> ablr.TaskRows:
+    return ablr.TaskRows((2 * space.transform(u) - 1).astype(np.float32), z)

@@ -13,39 +13,57 @@ Every RESTART trials they go back to the end of `learn`, so a resumed study has 
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.data.history import History
-from jumbo_bo.extras import require
-from jumbo_bo.methods.base import Array, Choice, Schedule, View, space_filling
+from jumbo_bo.learning.past import Past
+from jumbo_bo.methods.base import Array, Choice, Recipe, Schedule, Surrogate, View, most_promising, space_filling
 from jumbo_bo.models.gp import Blocks, Normal
+from jumbo_bo.search.acquisition import noisy
 
 if TYPE_CHECKING:
-    from jumbo_bo.learning.learners.bnn import Chain, Net, Rows
+    from jumbo_bo.learning.learners.bnn import Chain, Net, Padded
 
 State: TypeAlias = "tuple[Chain, npt.NDArray[np.float32]]"
 
 
+@dataclass(frozen=True, eq=False)
+class OldChains(Past):
+    """The chains after the old runs, as plain numbers: the classes around them need an extra. The nets change with
+    every trial, so there are no blocks."""
+
+    shape: tuple[float, ...]
+    rows: tuple[Array, ...]
+    states: tuple[Array, ...]
+
+    @property
+    def net(self) -> Net:
+        from jumbo_bo.learning.learners.bnn import Net
+
+        inputs, tasks, embedding, units, layers, spread, apart = self.shape
+        return Net(int(inputs), int(tasks), int(embedding), int(units), int(layers), spread, apart)
+
+    @property
+    def old(self) -> Padded:
+        from jumbo_bo.learning.learners.bnn import Padded
+
+        return Padded(*self.rows)
+
+    @property
+    def chains(self) -> Chain:
+        from jumbo_bo.learning.learners.bnn import Chain
+
+        return Chain(*self.states)
+
+
 @dataclass(frozen=True)
-class Learned:
-    """The chains after the old runs."""
-
-    net: Net
-    old: Rows
-    chains: Chain
-
-    def blocks(self, t: Array) -> dict[str, Array]:
-        return {}  # the nets change with every trial
-
-
-@dataclass(frozen=True)
-class MTBohamiann:
+class MTBohamiann(Recipe):
     units: int = 50  # per hidden layer
     chains: int = 4
     samples: int = 5  # states per chain and round that are used
@@ -58,14 +76,12 @@ class MTBohamiann:
     beta0: float = 1.0  # where no data are these nets disagree more than a GP: 10 would explore for most of a run
     schedule: Schedule = "paper"
     initial: int = 3  # space-filling trials when there are no old runs
-    preset: str | None = None
-    old_scale: bool = True
-    needs: ClassVar[tuple[str, ...]] = ("blackjax",)  # samples the nets
 
-    def check(self, history: History) -> None:
-        require("mt-bohamiann", *self.needs)
+    learns = OldChains
+    needs = ("blackjax",)  # samples the nets
+    old_scale = True
 
-    def learn(self, history: History, seed: int) -> Learned:
+    def learn(self, history: History, seed: int) -> OldChains:
         from jumbo_bo.learning.learners import bnn
 
         space, tasks = history.space, history.tasks
@@ -73,36 +89,38 @@ class MTBohamiann:
         z = np.concatenate([task.z for task in tasks]) if tasks else np.zeros(0)
         index = np.repeat(np.arange(1, len(tasks) + 1), [len(task.y) for task in tasks])
         net = bnn.Net(t.shape[1], 1 + len(tasks), units=self.units, spread=self.spread, apart=self.apart)
-        past = Learned(net, bnn.rows(t, z, index), bnn.from_prior(net, self.chains, [seed, 0]))
+        chains, old = bnn.from_prior(net, self.chains, [seed, 0]), bnn.rows(t, z, index)
+        past = OldChains.of(history, shape=tuple(net), rows=_plain(old), states=_plain(chains))
         if not tasks:
             return past
-        chains, _ = self._move(past, past.chains, t[:0], z[:0], self.learn_rounds, (seed, 1))
-        return Learned(net, past.old, chains)
+        chains, _ = self._move(past, chains, t[:0], z[:0], self.learn_rounds, (seed, 1))
+        return replace(past, states=_plain(chains))
 
     def __call__(self, view: View) -> Choice:
         if view.past is None and (first := space_filling(view, self.initial)):
             return first
-        from jumbo_bo.learning.learners.bnn import predict
+        nets = self.chains * self.samples
+        note = f"Highest upper bound by {nets} nets that explain the old runs and the new trials"
+        return most_promising(view, self.surrogate(view), view.beta(self.schedule, self.beta0), note)
+
+    def surrogate(self, view: View) -> Surrogate:
+        from jumbo_bo.learning.learners import bnn
 
         past = view.past or view.kept("prior", lambda: self.learn(History.empty(view.space), view.seed))
+        net = past.net
         chains, thetas = view.chain("chains", partial(self._round, view, past))
         if len(view.pending):  # as if they had returned what is expected of them
             t = view.space.transform(view.taken)
-            guess = predict(thetas, past.net, t[len(view.u) :]).mean(axis=0)
+            guess = bnn.predict(thetas, net, t[len(view.u) :]).mean(axis=0)
             z = np.concatenate([view.z, guess])
             _, thetas = self._move(past, chains, t, z, 0, (view.seed, 3, len(view.u)))
-        beta = view.beta(self.schedule, self.beta0)
 
-        def score(blocks: Blocks) -> Array:
-            mean, sd = moments(predict(thetas, past.net, blocks["x"]))
-            return mean + math.sqrt(beta) * sd
+        def predict(blocks: Blocks) -> Normal:
+            return moments(bnn.predict(thetas, net, blocks["x"]))
 
-        best = view.domain.argmax(score, view.rng, view.hints, view.taken)
-        normal = moments(predict(thetas, past.net, view.space.transform(best.u[None])))
-        note = f"Highest upper bound by {len(thetas)} nets that explain the old runs and the new trials"
-        return Choice(best, beta=beta, normal=normal, note=note)
+        return Surrogate(predict, noisy(predict, bnn.noise(thetas, net)))
 
-    def _round(self, view: View, past: Learned, n: int, before: State | None) -> State:
+    def _round(self, view: View, past: OldChains, n: int, before: State | None) -> State:
         """The chains after n trials, and the states of their last round."""
         u, z = view.earlier(n)
         # Without old runs every trial changes the scale of the gradients.
@@ -110,7 +128,7 @@ class MTBohamiann:
         chains, adapting = (before[0], later) if before else (past.chains, first)
         return self._move(past, chains, view.space.transform(u), z, adapting, (view.seed, 2, n))
 
-    def _move(self, past: Learned, chains: Chain, t: Array, z: Array, adapting: int, seed: tuple[int, ...]) -> State:
+    def _move(self, past: OldChains, chains: Chain, t: Array, z: Array, adapting: int, seed: tuple[int, ...]) -> State:
         """One round given the old runs and these trials of the new task, after some that adapt V."""
         from jumbo_bo.learning.learners import bnn
 
@@ -120,6 +138,10 @@ class MTBohamiann:
                 chains, (*seed, k), past.net, past.old, new, k < adapting, self.burn_in + self.samples, self.thin
             )
         return chains, thetas[:, self.burn_in :].reshape(-1, past.net.p)
+
+
+def _plain(parts: Iterable[Any]) -> tuple[Array, ...]:
+    return tuple(np.asarray(part) for part in parts)
 
 
 def moments(f: npt.NDArray[np.float32]) -> Normal:  # (S, m) -> mean (m,), sd (m,) of the function, without noise

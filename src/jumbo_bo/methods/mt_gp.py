@@ -11,18 +11,19 @@ only conditioned on the trials.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.data.history import History
-from jumbo_bo.methods.base import Choice, Schedule, View
+from jumbo_bo.learning.past import Past
+from jumbo_bo.methods.base import Choice, Recipe, Schedule, Surrogate, View, most_promising
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.models import icm
-from jumbo_bo.models.gp import Blocks
+from jumbo_bo.models.gp import Blocks, Normal
 from jumbo_bo.models.kernel import cold_kernel
+from jumbo_bo.search.acquisition import noisy
 from jumbo_bo.search.argmax import Finite
 
 Array = npt.NDArray[np.float64]
@@ -30,19 +31,15 @@ Array = npt.NDArray[np.float64]
 EARLY = (0, 3, 6)  # trials of the first fits: at the start every trial teaches much
 
 
-@dataclass(frozen=True)
-class OldRows:
-    names: tuple[str, ...]
+@dataclass(frozen=True, eq=False)
+class OldRows(Past):
     prior: icm.Prior
-    rows: icm.Rows
+    rows: icm.LabelledRows
     phi: Array  # of the old runs alone
 
-    def blocks(self, t: Array) -> dict[str, Array]:
-        return {}
-
 
 @dataclass(frozen=True)
-class MTGP:
+class MTGP(Recipe):
     beta0: float = 10.0
     schedule: Schedule = "paper"
     correlation: float = 0.7  # of two tasks, before there are data
@@ -50,8 +47,9 @@ class MTGP:
     iterations: int = 15  # of L-BFGS at a refit; 50 at the start
     most_rows: int = 2000  # of the old runs: the cost of a fit is cubic in them
     initial: int = 3  # space-filling points when there are no old runs
-    preset: str | None = None
-    old_scale: bool = True
+
+    learns = OldRows
+    old_scale = True
 
     def check(self, history: History) -> None:
         if history.n_rows > self.most_rows:
@@ -66,33 +64,43 @@ class MTGP:
         prior = icm.Prior(term, len(history.tasks) + 1, correlation=self.correlation)
         task = np.repeat(np.arange(len(history.tasks)), [len(t.y) for t in history.tasks])
         x = history.space.transform(np.vstack([t.u for t in history.tasks]))
-        rows = icm.Rows(x, task, np.concatenate([t.z for t in history.tasks]))
-        return OldRows(tuple(t.name for t in history.tasks), prior, rows, icm.fit(prior, rows))
+        rows = icm.LabelledRows(x, task, np.concatenate([t.z for t in history.tasks]))
+        return OldRows.of(history, prior=prior, rows=rows, phi=icm.fit(prior, rows))
 
     def __call__(self, view: View) -> Choice:
         if view.past is None:
-            return GPUCB(self.beta0, self.schedule, self.initial)(view)
+            return self._cold(view)
+        _, phi = self._last_phi(view)
+        beta = view.beta(self.schedule, self.beta0)
+        return most_promising(view, self.surrogate(view), beta, _note(view.past, phi, len(view.z)))
+
+    def surrogate(self, view: View) -> Surrogate:
+        if view.past is None:
+            return self._cold.surrogate(view)
         past: OldRows = view.past
-        last = last_refit(len(view.z), self.refit)
-        phi = view.kept(("mt-gp", last), lambda: self._phi(view, last))
+        last, phi = self._last_phi(view)
         model = icm.build(past.prior, phi, _with_trials(past, view, view.u, view.z))
         if len(view.pending):
             expected = icm.posterior(model, view.space.transform(view.pending)).mean
             rows = _with_trials(past, view, view.taken, np.append(view.z, expected))
             model = icm.build(past.prior, phi, rows)
-        beta = view.beta(self.schedule, self.beta0)
 
-        def score(blocks: Blocks) -> Array:
+        def predict(blocks: Blocks) -> Normal:
             explained = None
             if isinstance(view.domain, Finite) and blocks is view.domain.rough:
                 explained = view.kept(("mt-gp explained", last), lambda: icm.explained_by_old(model, blocks["x"]))
-            mean, sd = icm.posterior(model, blocks["x"], explained)
-            return mean + np.asarray(math.sqrt(beta), mean.dtype) * sd
+            return icm.posterior(model, blocks["x"], explained)
 
-        best = view.domain.argmax(score, view.rng, view.hints, view.taken)
-        normal = icm.posterior(model, view.space.transform(best.u[None]))
-        noise = float(past.prior.split(phi).noise[-1])
-        return Choice(best, beta=beta, normal=normal, noise=noise, note=_note(past, phi, len(view.z)))
+        return Surrogate(predict, noisy(predict, float(past.prior.split(phi).noise[-1])))
+
+    @property
+    def _cold(self) -> GPUCB:
+        return GPUCB(self.beta0, self.schedule, self.initial)
+
+    def _last_phi(self, view: View) -> tuple[int, Array]:
+        """The hyperparameters in force, and after how many trials they were fitted."""
+        last = last_refit(len(view.z), self.refit)
+        return last, view.kept(("mt-gp", last), lambda: self._phi(view, last))
 
     def _phi(self, view: View, n: int) -> Array:
         """Hyperparameters after n trials, always from those of the old runs: a resumed study makes one fit."""
@@ -108,7 +116,7 @@ def last_refit(n: int, every: int) -> int:
     return max([k for k in EARLY if k <= n] + [n // every * every])
 
 
-def _with_trials(past: OldRows, view: View, u: Array, z: Array) -> icm.Rows:
+def _with_trials(past: OldRows, view: View, u: Array, z: Array) -> icm.LabelledRows:
     return past.rows.and_target(view.space.transform(u), z, past.prior.tasks - 1)
 
 
@@ -117,4 +125,4 @@ def _note(past: OldRows, phi: Array, n: int) -> str:
     likeness = b[:-1, -1] / np.sqrt(np.diag(b)[:-1] * b[-1, -1])
     best = int(np.argmax(np.abs(likeness)))
     trials = f"the {n} new trials" if n != 1 else "the one new trial"
-    return f"The old runs ({past.names[best]!r} correlates by {likeness[best]:.2f}) and {trials} say that it is good"
+    return f"The old runs ({past.tasks[best]!r} correlates by {likeness[best]:.2f}) and {trials} say that it is good"

@@ -27,9 +27,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from jumbo_bo.data.history import History
-from jumbo_bo.extras import require
-from jumbo_bo.methods.base import Array, Choice, View, closest
+from jumbo_bo.methods.base import Array, Choice, Recipe, View, closest
 from jumbo_bo.space.axes import Axis, Nominal, Ordinal, centres
 from jumbo_bo.space.space import Params, Space
 
@@ -37,18 +35,13 @@ NEEDS = {"optuna-gp": ("torch",), "cma-es": ("cmaes",)}
 
 
 @dataclass(frozen=True)
-class OptunaSampler:
+class OptunaSampler(Recipe):
     sampler: Literal["tpe", "optuna-gp", "cma-es"]
     multivariate: bool = True  # TPE: one density of all parameters, Optuna's default; False: one for each
-    preset: str | None = None
-    old_scale: bool = False
 
     @property
     def needs(self) -> tuple[str, ...]:
         return NEEDS.get(self.sampler, ())
-
-    def check(self, history: History) -> None:
-        require(self.sampler, *self.needs)
 
     def __call__(self, view: View) -> Choice:
         space, n = view.space, len(view.u)

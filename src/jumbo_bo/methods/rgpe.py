@@ -12,20 +12,18 @@ The target's model is judged by what it says of a trial that it has not seen: f^
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.data.history import History
-from jumbo_bo.methods.base import Choice, Schedule, View
+from jumbo_bo.methods.base import Choice, Schedule, Surrogate, View, most_promising
 from jumbo_bo.methods.gp_ucb import GPUCB
-from jumbo_bo.methods.task_gps import TaskGPs, joint, learn_tasks
+from jumbo_bo.methods.task_gps import TaskGPRecipe, joint
 from jumbo_bo.models.gp import GP, Blocks, Normal, cholesky, covariance, inverse_from_cholesky, posterior
 from jumbo_bo.models.kernel import cold_kernel
+from jumbo_bo.search.acquisition import Predict, noisy, ucb
 from jumbo_bo.search.argmax import Finite
 
 Array = npt.NDArray[np.float64]
@@ -34,7 +32,7 @@ CLOSE = 0.05  # of a parameter's range
 
 
 @dataclass(frozen=True)
-class RGPE:
+class RGPE(TaskGPRecipe):
     beta0: float = 10.0
     schedule: Schedule = "paper"
     samples: int = 500  # S
@@ -43,32 +41,35 @@ class RGPE:
     variance: Literal["ensemble", "target"] = "ensemble"  # 'target': that of the target's GP alone, as in TST-R
     rows: int = 1000  # of an old task that its GP is conditioned on
     initial: int = 3  # space-filling points when there are no old runs
-    preset: str | None = None
-    old_scale: bool = True
 
-    def check(self, history: History) -> None:
-        """Any old runs will do."""
-
-    def learn(self, history: History, seed: int) -> TaskGPs:
-        return learn_tasks(history, self.rows, seed)
+    old_scale = True
 
     def __call__(self, view: View) -> Choice:
         if view.past is None:
-            return GPUCB(self.beta0, self.schedule, self.initial)(view)
-        kernel = cold_kernel(view.space)
-        target = view.model(kernel)
-        w = self.weights(view, view.fit(kernel))
-        ensemble = mix(w, target, self.variance)
+            return self._cold(view)
+        w, ensemble = self._ensemble(view)
         beta = view.beta(self.schedule, self.beta0)
+        bound = ucb(ensemble.predict, beta)
 
-        def score(blocks: Blocks) -> Array:
-            mean, sd = ensemble(blocks)
-            bound = mean + np.asarray(math.sqrt(beta), mean.dtype) * sd
-            return bound if isinstance(view.domain, Finite) else np.where(_tried(view, blocks, w), -1e6, bound)
+        def apart(blocks: Blocks) -> Array:
+            return np.where(_tried(view, blocks, w), -1e6, bound(blocks))
 
-        best = view.domain.argmax(score, view.rng, view.hints, view.taken)
-        normal = ensemble(view.domain.featurise(best.u[None]))
-        return Choice(best, beta=beta, normal=normal, noise=target.noise, note=_note(view.past.names, w))
+        score = bound if isinstance(view.domain, Finite) else apart
+        return most_promising(view, ensemble, beta, _note(view.past.tasks, w), score)
+
+    def surrogate(self, view: View) -> Surrogate:
+        return self._cold.surrogate(view) if view.past is None else self._ensemble(view)[1]
+
+    def _ensemble(self, view: View) -> tuple[Array, Surrogate]:
+        """The weights, and the models averaged by them."""
+        kernel = cold_kernel(view.space)
+        target, w = view.model(kernel), self.weights(view, view.fit(kernel))
+        predict = mix(w, target, self.variance)
+        return w, Surrogate(predict, noisy(predict, target.noise))
+
+    @property
+    def _cold(self) -> GPUCB:
+        return GPUCB(self.beta0, self.schedule, self.initial)
 
     def weights(self, view: View, target: GP) -> Array:  # -> (K + 1,)
         old: tuple[GP, ...] = view.past.gps
@@ -80,7 +81,7 @@ class RGPE:
         return rank_weights(np.stack(losses), self.dilution)
 
 
-def mix(w: Array, target: GP, variance: str = "ensemble") -> Callable[[Blocks], Normal]:
+def mix(w: Array, target: GP, variance: str = "ensemble") -> Predict:
     """The ensemble's mean and standard deviation."""
 
     def at(blocks: Blocks) -> Normal:

@@ -11,26 +11,35 @@ A task of more than `rows` rows is represented by its best third and a random sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.data.history import History
 from jumbo_bo.data.likeness import spearman
+from jumbo_bo.learning.past import Past
 from jumbo_bo.learning.row_gp import conditioned
-from jumbo_bo.models.gp import GP, Blocks, covariance, posterior
+from jumbo_bo.methods.base import Recipe
+from jumbo_bo.models.gp import GP, Blocks, Kernel, build, covariance, posterior
+from jumbo_bo.models.kernel import cold_kernel
 
 Array = npt.NDArray[np.float64]
 
 REFERENCE = 256  # random points on which the old tasks are compared with each other
 
 
-@dataclass(frozen=True)
-class TaskGPs:
-    names: tuple[str, ...]
-    gps: tuple[GP, ...]
+@dataclass(frozen=True, eq=False)
+class TaskGPs(Past):
+    kernel: Kernel  # of all
+    rows: tuple[tuple[Array, Array, Array], ...]  # x (r, D), z (r,) and theta of each task
     agreement: Array  # (K,) average rank correlation of a task's mean with those of the others, 0 when it is alone
+
+    @cached_property
+    def gps(self) -> tuple[GP, ...]:
+        return tuple(build(self.kernel, theta, {"x": x}, z) for x, z, theta in self.rows)
 
     def blocks(self, t: Array) -> dict[str, Array]:
         # Single precision is enough for a model of other tasks, and twice as fast.
@@ -39,12 +48,27 @@ class TaskGPs:
         return {"old_mean": mean, "old_sd": sd}
 
 
+class TaskGPRecipe(Recipe):
+    """A method that knows the old runs by these GPs."""
+
+    rows: int  # of an old task that its GP is conditioned on
+    learns = TaskGPs
+
+    @property
+    def learning(self) -> Any:
+        return self.rows
+
+    def learn(self, history: History, seed: int) -> TaskGPs:
+        return learn_tasks(history, self.rows, seed)
+
+
 def learn_tasks(history: History, rows: int, seed: int) -> TaskGPs:
-    space = history.space
+    space, kernel = history.space, cold_kernel(history.space)
     gps = [conditioned(space, task, rows, np.random.default_rng([seed, k])) for k, task in enumerate(history.tasks)]
-    made = TaskGPs(tuple(task.name for task in history.tasks), tuple(gps), np.zeros(len(gps)))
+    kept = tuple((gp.blocks["x"], gp.y, gp.theta) for gp in gps)
+    made = TaskGPs.of(history, kernel=kernel, rows=kept, agreement=np.zeros(len(gps)))
     points = space.transform(space.sample(np.random.default_rng(seed), REFERENCE))
-    return TaskGPs(made.names, made.gps, _agreement(made.blocks(points)["old_mean"]))
+    return replace(made, agreement=_agreement(made.blocks(points)["old_mean"]))
 
 
 def joint(gp: GP, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> mean (m,), covariance (m, m)

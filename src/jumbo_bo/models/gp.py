@@ -96,9 +96,12 @@ class GP:
             -0.5 * residual @ self.alpha - np.log(np.diag(self.chol)).sum() - len(self.y) / 2 * math.log(2 * math.pi)
         )
 
+    def predict(self, blocks: Blocks) -> Normal:  # (m, .) -> mean (m,), sd (m,)
+        return posterior(self, blocks)
+
     @cached_property
-    def log_evidence(self) -> float:
-        """log p(y | theta) p(theta), up to a constant: what `fit` maximises, comparable between kernels."""
+    def log_posterior(self) -> float:
+        """log p(theta | y) up to a constant: what `fit` maximises. It is no evidence: nothing is integrated out."""
         median, sd = self.kernel.priors
         pull = (self.theta - median) / sd
         return self.log_likelihood - 0.5 * float(pull @ pull)

@@ -68,23 +68,23 @@ class Parameters(NamedTuple):
         return self.root @ self.root.T
 
 
-class Rows(NamedTuple):
+class LabelledRows(NamedTuple):
     x: Array  # (N, D)
     task: Tasks  # (N,)
     y: Array  # (N,)
 
-    def first(self, n: int) -> Rows:
-        return Rows(self.x[:n], self.task[:n], self.y[:n])
+    def first(self, n: int) -> LabelledRows:
+        return LabelledRows(self.x[:n], self.task[:n], self.y[:n])
 
-    def and_target(self, x: Array, y: Array, task: int) -> Rows:
-        return Rows(np.vstack([self.x, x]), np.append(self.task, np.full(len(y), task)), np.append(self.y, y))
+    def and_target(self, x: Array, y: Array, task: int) -> LabelledRows:
+        return LabelledRows(np.vstack([self.x, x]), np.append(self.task, np.full(len(y), task)), np.append(self.y, y))
 
 
 @dataclass(frozen=True)
 class ICM:
     prior: Prior
     phi: Array
-    rows: Rows
+    rows: LabelledRows
     chol: Array = field(repr=False)
     alpha: Array = field(repr=False)
 
@@ -99,11 +99,11 @@ class ICM:
 
     @property
     def n_old(self) -> int:
-        """Rows of the old tasks."""
+        """LabelledRows of the old tasks."""
         return int(np.count_nonzero(self.rows.task < self.prior.tasks - 1))
 
 
-def build(prior: Prior, phi: Array, rows: Rows) -> ICM:
+def build(prior: Prior, phi: Array, rows: LabelledRows) -> ICM:
     p = prior.split(phi)
     cov = p.b[np.ix_(rows.task, rows.task)] * _points(prior, p, rows.x, rows.x)
     target = rows.task == prior.tasks - 1
@@ -142,7 +142,7 @@ def explained_by_old(icm: ICM, x: Array) -> Array:  # (m, D) -> (m,)
     return gone
 
 
-def fit(prior: Prior, rows: Rows, start: Array | None = None, iterations: int = 50) -> Array:  # -> phi
+def fit(prior: Prior, rows: LabelledRows, start: Array | None = None, iterations: int = 50) -> Array:  # -> phi
     """Maximum a posteriori by L-BFGS from `start`, default the prior's mean."""
     mean, sd = prior.normal
     objective = Evidence(prior, rows)
@@ -167,7 +167,7 @@ def fit(prior: Prior, rows: Rows, start: Array | None = None, iterations: int = 
 class Evidence:
     """log p(y | phi) and its gradient. Distances do not depend on phi: computed once per fit."""
 
-    def __init__(self, prior: Prior, rows: Rows) -> None:
+    def __init__(self, prior: Prior, rows: LabelledRows) -> None:
         self.prior, self.rows = prior, rows
         self.pairs = pairs_of(prior.term, rows.x)  # (groups, N, N)
         self.member = np.eye(prior.tasks)[rows.task]  # (N, T)

@@ -26,8 +26,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from jumbo_bo.data.storage import cause_of, checked, opened, shown, sqlite_file
 from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
-from jumbo_bo.learning import nets
-from jumbo_bo.methods import METHODS, Learner
+from jumbo_bo.learning import cache
+from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space.space import Params
 from jumbo_bo.studies import attributes, configuration, may_keep, suggest, unused
@@ -164,7 +164,7 @@ def opened_book(file: StudyFile, create: bool = True) -> Iterator[Book]:
 
 def check_packages(file: StudyFile) -> None:
     """What the method needs is installed: known before a file is made."""
-    require(f"method = {file.method!r}", *getattr(METHODS[file.method], "needs", ()))
+    require(f"method = {file.method!r}", *METHODS[file.method].needs)
 
 
 def _check_study(file: StudyFile, storage: BaseStorage, create: bool) -> None:
@@ -203,15 +203,11 @@ def _check_foreign(file: StudyFile, study: optuna.Study) -> None:
 
 def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None]) -> Optimizer:
     """Reads the old runs and learns from them, which takes a while the first time."""
-    history, folder = file.history(), nets.default_folder()
+    history, folder = file.history(), cache.default_folder()
     optimizer = Optimizer(file.space, history, file.direction, limit, file.method, file.seed, cache=folder)
-    preset = optimizer.recipe.preset
-    if history is not None and history.tasks and preset is not None:
-        if nets.kept(history, preset, file.seed, folder) is None:
+    if history is not None and history.tasks and optimizer.recipe.learns is not None:
+        if cache.kept(optimizer.recipe, history, file.seed, folder) is None:
             note(f"Learning from {history.n_rows:,} old runs; the result is kept for the next time ...")
-        _ = optimizer.net
-    elif history is not None and history.tasks and isinstance(optimizer.recipe, Learner):
-        note(f"Learning from {history.n_rows:,} old runs ...")
         _ = optimizer.past
     return optimizer
 

@@ -6,7 +6,8 @@ Notation
     l_alpha     acquisition threshold, in units of the standardised objective
     lambda_t    1 inside the gate (paper: chi_g), 0 outside
 
-An acquisition is a function of feature blocks: (m, .) -> scores (m,). Larger is better.
+A surrogate is a function of feature blocks, (m, .) -> Normal (m,); so is an acquisition, (m, .) -> scores (m,). Larger
+is better.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.models.gp import GP, Blocks, Normal, posterior
+from jumbo_bo.models.gp import Blocks, Normal
 
 Array = npt.NDArray[np.float64]
+Predict = Callable[[Blocks], Normal]  # what a surrogate of any kind says of some points
 Score = Callable[[Blocks], Array]
 Beta = Callable[[int, int | None], float]  # (t, T) -> beta_t
 Gate = Literal["printed", "constrained"]
@@ -58,29 +60,40 @@ def theory_beta_continuous(d: int, delta: float = 0.1, a: float = 1.0, b: float 
     return beta
 
 
-def ucb(gp: GP, beta: float) -> Score:
+def ucb(predict: Predict, beta: float) -> Score:
     """mean + sqrt(beta) sd."""
-    return bounds(gp)(beta)
+
+    def score(blocks: Blocks) -> Array:
+        mean, sd = predict(blocks)
+        return mean + np.asarray(math.sqrt(beta), mean.dtype) * sd
+
+    return score
 
 
-def bounds(gp: GP) -> Callable[[float], Score]:
-    """beta -> upper confidence bound. The posterior of the largest blocks seen is kept, so that another beta on the
-    same table costs next to nothing."""
+def remembered(predict: Predict) -> Predict:
+    """The same, but what it says of the largest blocks seen is kept, so that another bound on the same table costs next
+    to nothing."""
     kept: list[tuple[Blocks, Normal]] = []
 
-    def at(beta: float) -> Score:
-        def score(blocks: Blocks) -> Array:
-            if kept and kept[0][0] is blocks:
-                mean, sd = kept[0][1]
-            else:
-                mean, sd = predicted = posterior(gp, blocks)
-                if not kept or len(mean) > len(kept[0][1].mean):
-                    kept[:] = [(blocks, predicted)]
-            return mean + np.asarray(math.sqrt(beta), mean.dtype) * sd
+    def recall(blocks: Blocks) -> Normal:
+        if kept and kept[0][0] is blocks:
+            return kept[0][1]
+        predicted = predict(blocks)
+        if not kept or len(predicted.mean) > len(kept[0][1].mean):
+            kept[:] = [(blocks, predicted)]
+        return predicted
 
-        return score
+    return recall
 
-    return at
+
+def noisy(predict: Predict, variance: float) -> Predict:
+    """What an observation would show: the function and noise of this variance."""
+
+    def observed(blocks: Blocks) -> Normal:
+        mean, sd = predict(blocks)
+        return Normal(mean, np.sqrt(sd**2 + variance))
+
+    return observed
 
 
 def gated(warm: Score, cold: Score, warm_best: float, threshold: float, gate: Gate = "printed") -> Score:

@@ -26,7 +26,7 @@ from jumbo_bo.bench.circuit.search import best_known
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.errors import UserError
-from jumbo_bo.learning.nets import default_folder
+from jumbo_bo.learning.cache import default_folder
 from jumbo_bo.paths import whole
 from jumbo_bo.space.space import Array, Params
 

@@ -37,14 +37,14 @@ SQUARE = 0.25  # usual square of an output of the last layer
 PATIENCE = 20  # steps without a better prediction of the rows left out
 
 
-class Rows(NamedTuple):
+class TaskRows(NamedTuple):
     """Of one task. The net computes in the precision of x, what is summed is double."""
 
     x: Array
     z: Array
 
-    def chunks(self) -> Iterator[Rows]:
-        return (Rows(self.x[i : i + CHUNK], self.z[i : i + CHUNK]) for i in range(0, len(self.z), CHUNK))
+    def chunks(self) -> Iterator[TaskRows]:
+        return (TaskRows(self.x[i : i + CHUNK], self.z[i : i + CHUNK]) for i in range(0, len(self.z), CHUNK))
 
 
 class Sums(NamedTuple):
@@ -64,7 +64,7 @@ def initial(sizes: Sizes, n_tasks: int, rng: np.random.Generator) -> Array:  # -
 
 
 def fit(
-    params: Array, data: Sequence[Rows], sizes: Sizes, decay: float, steps: int, left_out: Sequence[Rows] = ()
+    params: Array, data: Sequence[TaskRows], sizes: Sizes, decay: float, steps: int, left_out: Sequence[TaskRows] = ()
 ) -> Array:  # -> params
     """At most `steps` of L-BFGS from `params` on `loss`.
 
@@ -91,7 +91,7 @@ def fit(
     return best
 
 
-def loss(params: Array, data: Sequence[Rows], sizes: Sizes, decay: float) -> tuple[float, Array]:
+def loss(params: Array, data: Sequence[TaskRows], sizes: Sizes, decay: float) -> tuple[float, Array]:
     """Sum over the tasks of negative log marginal likelihoods, and its gradient. alpha_t and beta_t have log-normal
     priors, the weights normal ones of variance 1 / (decay * fan-in)."""
     theta, net = theta_of(params, len(data)), layers_of(params, sizes)
@@ -113,12 +113,12 @@ def loss(params: Array, data: Sequence[Rows], sizes: Sizes, decay: float) -> tup
     return float(value.sum() + 0.5 * penalty), np.concatenate([*flat, (d_theta + pull / PRIOR_SD).ravel()])
 
 
-def evidences(params: Array, data: Sequence[Rows], sizes: Sizes) -> Array:  # -> (K,)
+def evidences(params: Array, data: Sequence[TaskRows], sizes: Sizes) -> Array:  # -> (K,)
     """Negative log marginal likelihood of each task."""
     return _evidences(theta_of(params, len(data)), _sums(layers_of(params, sizes), data))[0]
 
 
-def _missed(params: Array, data: Sequence[Rows], left_out: Sequence[Rows], sizes: Sizes) -> float:
+def _missed(params: Array, data: Sequence[TaskRows], left_out: Sequence[TaskRows], sizes: Sizes) -> float:
     """-log p(left out | data), all tasks together."""
     theta, net = theta_of(params, len(data)), layers_of(params, sizes)
     known, more = _sums(net, data), _sums(net, left_out)
@@ -142,7 +142,7 @@ def _evidences(theta: Array, sums: Sums) -> tuple[Array, Array, Array, Array]:
     return value, d_theta, r[:, None, None] * d_matrix, -(beta * r)[:, None] * v
 
 
-def _sums(net: Layers, data: Sequence[Rows]) -> Sums:
+def _sums(net: Layers, data: Sequence[TaskRows]) -> Sums:
     k, width = len(data), len(net[-1][1])
     gram, product = np.zeros((k, width, width)), np.zeros((k, width))
     for task, rows in enumerate(data):

@@ -59,7 +59,9 @@ class Chain(NamedTuple):
     square: Any  # (p,) V
 
 
-class Rows(NamedTuple):
+class Padded(NamedTuple):
+    """Rows of all tasks; some may only fill up."""
+
     x: Any  # (n, D) float32
     z: Any  # (n,) float32
     task: Any  # (n,) int32
@@ -148,7 +150,7 @@ def potential(theta: Any, net: Net, x: Any, z: Any, task: Any, weight: Any) -> A
     return 0.5 * (jnp.sum(theta**2) + fit)
 
 
-def _draw(rows: Rows, key: Any) -> tuple[Any, Any, Any, Any]:  # -> x, z, task, weight
+def _draw(rows: Padded, key: Any) -> tuple[Any, Any, Any, Any]:  # -> x, z, task, weight
     """All rows where they are few, else BATCH of them, each standing for n / BATCH."""
     size = len(rows.z)
     if size <= BATCH:
@@ -163,7 +165,7 @@ def _draw(rows: Rows, key: Any) -> tuple[Any, Any, Any, Any]:  # -> x, z, task, 
     static_argnames=("net", "states", "thin"),
     compiler_options={"xla_cpu_multi_thread_eigen": False, "xla_backend_optimization_level": 1},
 )
-def _run(chains: Chain, keys: Any, net: Net, old: Rows, new: Rows, adapt: Any, states: int, thin: int) -> Any:
+def _run(chains: Chain, keys: Any, net: Net, old: Padded, new: Padded, adapt: Any, states: int, thin: int) -> Any:
     def gradient(theta: Any, key: Any) -> Any:
         drawn = (_draw(rows, k) for rows, k in zip((old, new), jax.random.split(key), strict=True))
         return jax.grad(potential)(theta, net, *map(jnp.concatenate, zip(*drawn, strict=True)))
@@ -175,7 +177,7 @@ def _run(chains: Chain, keys: Any, net: Net, old: Rows, new: Rows, adapt: Any, s
 
 
 def run(
-    chains: Chain, seed: Sequence[int], net: Net, old: Rows, new: Rows, adapt: bool, states: int, thin: int
+    chains: Chain, seed: Sequence[int], net: Net, old: Padded, new: Padded, adapt: bool, states: int, thin: int
 ) -> tuple[Chain, Array32]:  # c chains -> the same later, (c, states, p)
     """One round of every chain, each on its own, all given the same rows."""
     keys = jax.random.split(jax.random.key(np.random.default_rng(seed).integers(2**31)), len(chains.theta))
@@ -189,13 +191,13 @@ def from_prior(net: Net, c: int, seed: Sequence[int]) -> Chain:
     return start(jnp.asarray(theta))
 
 
-def rows(t: Array, z: Array, task: npt.ArrayLike, at_least: int = 0) -> Rows:
+def rows(t: Array, z: Array, task: npt.ArrayLike, at_least: int = 0) -> Padded:
     """T(u) (n, D), z (n,), tasks (n,). With `at_least` they are padded to it or, beyond, to a power of two: few sizes
     are ever compiled."""
     n = len(z)
     pad = max(at_least, 1 << (n - 1).bit_length()) - n if at_least else 0
     x = np.pad(2 * t - 1, ((0, pad), (0, 0))).astype(np.float32)
-    return Rows(x, np.pad(z, (0, pad)).astype(np.float32), np.pad(task, (0, pad)).astype(np.int32), np.float32(n))
+    return Padded(x, np.pad(z, (0, pad)).astype(np.float32), np.pad(task, (0, pad)).astype(np.int32), np.float32(n))
 
 
 def predict(thetas: Array32, net: Net, t: Array, task: int = 0) -> Array32:  # (S, p), T(u) (m, D) -> (S, m)
@@ -212,3 +214,8 @@ def predict(thetas: Array32, net: Net, t: Array, task: int = 0) -> Array32:  # (
             h += bias
         f[:, i : i + CHUNK] = h[..., 0]
     return f
+
+
+def noise(thetas: Array32, net: Net, task: int = 0) -> float:  # (S, p) ->
+    """Variance of one observation, the average of what the nets say."""
+    return float(np.mean([np.exp(unpack(theta, net)[2][task]) for theta in thetas]))

@@ -1,0 +1,143 @@
+"""What was learned from old runs as a file: safetensors with a JSON header, only ever opened for its own space.
+
+The header holds the fields of the dataclass as a tree. An array is {"array": name, "dtype": ..., "shape": ...} there,
+and the file has a tensor of that name, its path in the tree: 'layers.0.1'. A file is read as the class that the caller
+names, field by field along its type hints, so it cannot choose what is built.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+
+from jumbo_bo.paths import at_home, whole
+from jumbo_bo.space.space import Space
+
+if TYPE_CHECKING:
+    from jumbo_bo.learning.past import Past
+
+FORMAT = 3
+Arrays = dict[str, npt.NDArray[Any]]
+Kind = TypeVar("Kind", bound="Past")
+
+
+def save(past: Past, path: str | Path) -> None:
+    import safetensors.numpy
+
+    arrays: Arrays = {}
+    tree = _taken_apart(past, "", arrays)
+    header = {"format": FORMAT, "kind": type(past).__name__, "space": past.space_fingerprint, "fields": tree}
+    content = safetensors.numpy.save(arrays, metadata={"jumbo_bo": json.dumps(header)})
+    with whole(Path(at_home(path))) as part:
+        part.write_bytes(content)
+
+
+def load(kind: type[Kind], path: str | Path, space: Space) -> Kind:
+    path = Path(at_home(path))
+    header, arrays = _read(path)
+    if header.get("format") != FORMAT:
+        raise ValueError(
+            f"{path} has format {header.get('format')!r}, this version reads {FORMAT}; "
+            "learn from the old runs again, or use the version of jumbo-bo that wrote it"
+        )
+    if header.get("kind") != kind.__name__:
+        raise ValueError(
+            f"{path} holds a {header.get('kind')}, not a {kind.__name__}; the method that wrote it reads it"
+        )
+    if header.get("space") != space.fingerprint:
+        raise ValueError(
+            f"{path} was made for another space than {list(space.names)} "
+            "(a name, a range or a list of choices differs); learn from the old runs again for this space"
+        )
+    try:
+        past: Kind = _put_together(kind, header["fields"], arrays)
+        if past.space_fingerprint != space.fingerprint:
+            raise ValueError("its header and its content are of different spaces")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"{path} is damaged ({reason}); restore it from a copy or learn again") from None
+    return past
+
+
+def tensors(past: Past) -> Arrays:
+    """All arrays, by their names in the file."""
+    arrays: Arrays = {}
+    _taken_apart(past, "", arrays)
+    return arrays
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise ValueError(f"{path} is not a file; give the path of one written by save()")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = json.loads((file.metadata() or {})["jumbo_bo"])
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        raise ValueError(
+            f"{path} was not written by jumbo-bo, or is cut off ({type(error).__name__}: {error}); "
+            "give a file written by save(), or learn from the old runs again"
+        ) from None
+    if not isinstance(header, dict):
+        raise ValueError(f"{path} has no readable header; give a file written by save(), or learn again")
+    return header, arrays
+
+
+def _taken_apart(value: Any, name: str, arrays: Arrays) -> Any:  # -> JSON
+    names = _names(value)
+    if names is not None:
+        return {part: _taken_apart(getattr(value, part), _path(name, part), arrays) for part in names}
+    if isinstance(value, Mapping):
+        return {str(key): _taken_apart(part, _path(name, i), arrays) for i, (key, part) in enumerate(value.items())}
+    if isinstance(value, list | tuple):
+        return [_taken_apart(part, _path(name, i), arrays) for i, part in enumerate(value)]
+    if isinstance(value, np.ndarray):
+        arrays[name] = np.array(value, order="C")  # as safetensors writes it
+        return {"array": name, **_looks(arrays[name])}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _put_together(kind: Any, value: Any, arrays: Arrays) -> Any:
+    if isinstance(value, dict) and set(value) == {"array", "dtype", "shape"}:
+        array = arrays[value["array"]]
+        if (found := {"array": value["array"], **_looks(array)}) != value:
+            raise ValueError(
+                f"{value['array']} is {found['dtype']} {found['shape']}, not {value['dtype']} {value['shape']}"
+            )
+        return array
+    names, origin, inner = _names(kind), get_origin(kind), get_args(kind)
+    if names is not None:
+        hints = get_type_hints(kind)
+        return kind(**{name: _put_together(hints[name], value[name], arrays) for name in names})
+    if origin is tuple:
+        kinds = [inner[0]] * len(value) if inner[1:] == (...,) else inner
+        return tuple(_put_together(part, v, arrays) for part, v in zip(kinds, value, strict=True))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {key: _put_together(inner[1], part, arrays) for key, part in value.items()}
+    if origin in (Union, types.UnionType) and value is not None:
+        return _put_together(next(part for part in inner if part is not type(None)), value, arrays)
+    return value
+
+
+def _names(value: Any) -> tuple[str, ...] | None:
+    """The fields of a dataclass or of a named tuple, or of their class; None of anything else."""
+    if is_dataclass(value):
+        return tuple(field.name for field in fields(value))
+    return getattr(value, "_fields", None) if hasattr(value, "_asdict") else None
+
+
+def _looks(array: npt.NDArray[Any]) -> dict[str, Any]:
+    return {"dtype": array.dtype.name, "shape": list(array.shape)}
+
+
+def _path(name: str, part: object) -> str:
+    return f"{name}.{part}" if name else str(part)
