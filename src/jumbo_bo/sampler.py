@@ -33,7 +33,6 @@ from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.space import Params, Space
 
 USER_CACHE = Path("~/.cache/jumbo-bo")  # stands for learned.default_folder(), which is looked up when a sampler is made
-ATTEMPTS = 20  # to find a configuration that no other process has just taken
 ANY = Space({"x": FloatDistribution(0, 1)})
 
 _logger = optuna.logging.get_logger(f"optuna.{__name__}")  # below Optuna's, so its verbosity counts here too
@@ -119,23 +118,17 @@ class JumboSampler(BaseSampler):
         optimizer = self._optimizer_of(space, study.direction.name.lower())  # type: ignore[arg-type]
         if fixed:
             optimizer = studies.holding(optimizer, fixed, trial.number)
-        trials = study._get_trials(deepcopy=False)
-        optimizer, suggestion = studies.suggest(optimizer, trials, trial.number)
-        for attempt in range(ATTEMPTS):
-            if attempt:  # the next best, without fitting again: others decide in the meantime
-                try:
-                    suggestion = optimizer.ask()
-                except SpaceExhausted:  # what others were expected to take may be free after all
-                    now = study._get_trials(deepcopy=False)
-                    optimizer, suggestion = studies.suggest(optimizer, now, trial.number)
-            for key, value in studies.attributes(suggestion).items():
-                study._storage.set_trial_user_attr(trial._trial_id, key, value)  # for other processes, at once
+        read = partial(study._get_trials, deepcopy=False)
+
+        def store(attributes: Mapping[str, Any]) -> None:
+            for key, value in attributes.items():
+                study._storage.set_trial_user_attr(trial._trial_id, key, value)  # for other processes
                 trial.user_attrs[key] = value  # for the objective, as Trial.set_user_attr does
-            if studies.may_keep(suggestion.params, partial(study._get_trials, deepcopy=False), trial.number):
-                break
+
+        optimizer, suggestion = studies.decide(optimizer, read, trial.number, store)
         if not fixed:
             self._optimizer = optimizer
-        self._say_unused(study, trials, optimizer)
+        self._say_unused(study, read(), optimizer)
         return suggestion.params
 
     def _optimizer_of(self, space: Space, direction: Direction) -> Optimizer:
