@@ -47,8 +47,8 @@ def average_table(record: Record, methods: Sequence[str]) -> str:
         values = np.stack([log[[mark - 1 for mark in marks]] for log in own.values()])
         cells = 10 ** averages(values, list(own))
         rows.append([method, str(len({p for p, _ in own})), *(interval(cell, ".2g") for cell in intervals(cells))])
-    note = "Normalised regret (1 = a guess without knowledge; lower is better), geometric mean over problems and seeds"
-    note += f" [95 % interval], at trials {', '.join(map(str, marks))}."
+    note = f"Regret as a share of {stats.guess_of(record.curves)} (lower is better), geometric mean over problems and"
+    note += f" seeds [95 % interval], at trials {', '.join(map(str, marks))}."
     return f"{note}\n\n{table(['method', 'problems', *map(str, marks)], rows)}"
 
 

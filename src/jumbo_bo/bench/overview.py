@@ -24,7 +24,7 @@ RIVALS = 2  # other methods with old runs that have a colour
 GREY = "0.62"
 GAP = 0.19  # inches between names
 TITLE = {"fontsize": "medium", "x": 0.02, "ha": "left"}
-RANK, REGRET = "average rank", "regret as a share of a blind guess's"
+RANK = "average rank"
 
 Lines = Mapping[str, Array]  # method -> (T, 3) mean, low, high
 
@@ -42,9 +42,10 @@ def draw(curves: Curves, floors: Mapping[str, float], suites: Suites, methods: S
     rank = rank_lines(curves, every, suites)
     logs = stats.normalised(curves, floors)
     regret = {suite: regret_lines(logs, suite, suites, every) for suite in names([p for p, _ in logs], suites)}
+    share = f"regret as a share of {stats.guess_of(curves)}"
     sizes = {suite: sum(suites.get(p, "") == suite for p in {p for p, _ in logs}) for suite in regret}
-    _png(rank, regret, methods, sizes, path.with_suffix(".png"))
-    _html(rank, regret, [m for m in every if m in rank or m in methods], path.with_suffix(".html"))
+    _png((rank, regret), methods, sizes, share, path.with_suffix(".png"))
+    _html(rank, regret, [m for m in every if m in rank or m in methods], share, path.with_suffix(".html"))
 
 
 def rank_lines(curves: Curves, methods: Sequence[str], suites: Suites) -> Lines:
@@ -77,8 +78,9 @@ def spread(places: Sequence[float], gap: float) -> list[float]:
 
 
 def _png(
-    rank: Lines, regret: Mapping[str, Lines], methods: Sequence[str], sizes: Mapping[str, int], path: Path
+    lines: tuple[Lines, Mapping[str, Lines]], methods: Sequence[str], sizes: Mapping[str, int], share: str, path: Path
 ) -> None:
+    rank, regret = lines
     columns = min(len(regret), COLUMNS)
     rows = math.ceil(len(regret) / columns)
     height = max(2.0 * rows, 3.4) + 0.5
@@ -89,7 +91,7 @@ def _png(
     for method in sorted(rank, key=lambda m: m in methods):  # the chosen ones over the others
         _draw(ax, rank[method], look.get(method), method == methods[0])
     _axes(ax, rank)
-    _labels(ax, {m: lines[-1, 0] for m, lines in rank.items()}, look, GAP / height)
+    _labels(ax, {m: line[-1, 0] for m, line in rank.items()}, look, GAP / height)
     left.suptitle(f"Average rank over {len(regret)} suite{'s' * (len(regret) > 1)} (1 = best)", **TITLE)
     panels = right.subplots(rows, columns, squeeze=False).flat
     for ax, suite in zip(panels, [*regret, *[None] * (rows * columns - len(regret))], strict=True):
@@ -97,13 +99,13 @@ def _png(
             ax.set_axis_off()
             continue
         shown = {m: regret[suite][m] for m in reversed(methods) if m in regret[suite]}
-        for method, lines in shown.items():
-            _draw(ax, lines[:, :1], look[method], method == methods[0])  # differences are paired, bands are not
+        for method, line in shown.items():
+            _draw(ax, line[:, :1], look[method], method == methods[0])  # differences are paired, bands are not
         ax.set_yscale("log")
         _axes(ax, shown)
         _decades(ax)
         ax.set_title(f"{suite} ({sizes[suite]} problem{'s' * (sizes[suite] > 1)})", fontsize="small", loc="left")
-    right.suptitle("Regret as a share of a blind guess's (lower is better)", **TITLE)
+    right.suptitle(f"{share.capitalize()} (lower is better)", **TITLE)
     figures.save(fig, path)
 
 
@@ -152,11 +154,11 @@ def _labels(ax: Any, ends: Mapping[str, float], look: Mapping[str, interactive.S
         ax.text(1.02, place, name, transform=ax.transAxes, color=colour, va="center", **words)
 
 
-def _html(rank: Lines, regret: Mapping[str, Lines], methods: Sequence[str], path: Path) -> None:
+def _html(rank: Lines, regret: Mapping[str, Lines], methods: Sequence[str], share: str, path: Path) -> None:
     """All methods; a click on one in the legend hides it in all panels."""
     from plotly.subplots import make_subplots  # type: ignore[import-untyped]
 
-    panels = {RANK: rank, **{f"{suite}: {REGRET}": lines for suite, lines in regret.items()}}
+    panels = {RANK: rank, **{f"{suite}: {share}": lines for suite, lines in regret.items()}}
     columns = min(len(panels), 3)
     rows = math.ceil(len(panels) / columns)
     fig = make_subplots(
@@ -180,5 +182,5 @@ def _html(rank: Lines, regret: Mapping[str, Lines], methods: Sequence[str], path
     fig.update_annotations(font_size=13)
     fig.update_xaxes(title_text="trial", title_standoff=4, type="log", tickvals=list(stats.MARKS))
     interactive.page(
-        fig, path, "Average rank, and regret in each suite, with half of their 95 % intervals", 360 * rows + 60
+        fig, path, "average rank and regret in each suite, mean ± half the width of the 95 % interval", 360 * rows + 60
     )

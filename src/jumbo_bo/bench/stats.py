@@ -119,6 +119,11 @@ def areas(curves: Curves, floors: Mapping[str, float]) -> dict[tuple[str, str], 
     return {key: {seed: float(log.mean()) for seed, log in runs.items()} for key, runs in logs.items()}
 
 
+def guess_of(curves: Curves) -> str:
+    """What normalised regrets are shares of, in words."""
+    return "a blind guess's" if any(method in COLD for _, method in curves) else "the largest of any run"
+
+
 def normalised(curves: Curves, floors: Mapping[str, float]) -> dict[tuple[str, str], dict[int, Array]]:
     """(problem, method) -> seed -> (T,) log10 of the normalised regret; without the problems that have no ceiling."""
     logs = log_regrets(curves, floors)
