@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from jumbo_bo.bench import __main__ as command
-from jumbo_bo.bench import overview, ranking, summaries
+from jumbo_bo.bench import figures, overview, ranking, summaries
 from jumbo_bo.bench.stats import Curves
 
 pytestmark = pytest.mark.usefixtures("small_script")
@@ -127,6 +127,15 @@ def test_who_is_drawn() -> None:
     order = ["w1", "jumbo-joint", "tpe", "w2", "w3", "gp-ucb"]
     assert overview.chosen(order, "jumbo-joint") == ["jumbo-joint", "w1", "w2", "tpe"]
     assert overview.chosen(["tpe", "random"], "tpe") == ["tpe", "random"]
+
+
+def test_relatives_are_drawn_in_colours_of_their_own() -> None:
+    look = overview.colours(["jumbo-joint", "box-gp-ucb", "gp-ucb", "jumbo:warm=g"])
+    assert len({colour for colour, _ in look.values()}) == 4
+    assert list(look)[:2] == ["jumbo-joint", "box-gp-ucb"]
+    assert look["jumbo-joint"] == figures.STYLES["jumbo-joint"]
+    assert look["gp-ucb"] == figures.STYLES["gp-ucb"]
+    assert len(overview.colours([str(i) for i in range(20)])) == 20  # more than there are: some share
 
 
 def test_lines_of_the_picture_are_the_numbers_of_the_tables() -> None:

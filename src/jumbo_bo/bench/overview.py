@@ -77,6 +77,16 @@ def spread(places: Sequence[float], gap: float) -> list[float]:
     return [float(place) for place in result]
 
 
+def colours(methods: Sequence[str]) -> dict[str, interactive.Style]:
+    """As in every figure, except that no line is dashed: relatives that share a colour there get another here."""
+    usual = figures.styles(methods)
+    found: dict[str, str] = {}
+    for method in sorted(methods, key=lambda m: usual[m][1] != "-"):
+        free = [c for c in (usual[method][0], *(c for c, _ in figures.OTHERS)) if c not in found.values()]
+        found[method] = free[0] if free else usual[method][0]
+    return {method: (found[method], "-") for method in methods}
+
+
 def _png(
     lines: tuple[Lines, Mapping[str, Lines]], methods: Sequence[str], sizes: Mapping[str, int], share: str, path: Path
 ) -> None:
@@ -84,9 +94,10 @@ def _png(
     columns = min(len(regret), COLUMNS)
     rows = math.ceil(len(regret) / columns)
     height = max(2.0 * rows, 3.4) + 0.5
-    fig = figures.figure(4.6 + 2.1 * columns, height)
-    left, right = fig.subfigures(1, 2, width_ratios=[4.6, 2.1 * columns])
-    look = figures.styles(methods)
+    width = max(2.1 * columns, 4.4)  # room for the title over one panel
+    fig = figures.figure(4.6 + width, height)
+    left, right = fig.subfigures(1, 2, width_ratios=[4.6, width])
+    look = colours(methods)
     ax = left.subplots()
     for method in sorted(rank, key=lambda m: m in methods):  # the chosen ones over the others
         _draw(ax, rank[method], look.get(method), method == methods[0])

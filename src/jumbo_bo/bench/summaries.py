@@ -91,11 +91,13 @@ def place(method: str, ranks: Ranks, versus: Mapping[str, Versus]) -> tuple[int,
 
 
 def _suite_ranks(ranks: Ranks, order: Sequence[str]) -> list[str]:
-    """Per suite: over all marks; folded away, at each."""
+    """Per suite: over all marks; folded away, at each. Beside many suites there is no room for intervals."""
     if len(ranks.by_suite) < 2:
         return []
     ranked = [m for m in order if m in ranks.table]
-    rows = ([m, *(markdown.interval(cells[m][-1]) for cells in ranks.by_suite.values())] for m in ranked)
+    few = len(ranks.by_suite) <= markdown.ABREAST
+    last = {m: [cells[m][-1] for cells in ranks.by_suite.values()] for m in ranked}
+    rows = ([m, *(markdown.interval(cell) if few else f"{cell.mean:.2f}" for cell in last[m])] for m in ranked)
     parts = [
         f"**{suite}**\n\n{markdown.ranks_of(cells, ranks.marks, ranked)}" for suite, cells in ranks.by_suite.items()
     ]
