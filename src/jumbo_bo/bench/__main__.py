@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from jumbo_bo.bench import ablations, reports
+from jumbo_bo.bench import ablations, reports, summaries
 from jumbo_bo.bench.ablations import ABLATIONS
 from jumbo_bo.bench.bounds import bounds
 from jumbo_bo.bench.compression import compression
@@ -105,15 +105,18 @@ def report(
 def summary(
     suites: Annotated[list[str], typer.Argument(help=f"Of: {', '.join(SUITES)}")],
     trials: Annotated[int | None, typer.Option(help="Runs of this length; default: the longest.")] = None,
-    methods: Annotated[str, typer.Option(help="Only these methods; default: those that all suites have.")] = "",
+    methods: Annotated[
+        str, typer.Option(help="Only these methods; default: all but variants such as jumbo:warm=g.")
+    ] = "",
+    reference: Annotated[str, typer.Option(help="The method that the others are compared with.")] = summaries.DEFAULT,
     out: Out = RESULTS,
 ) -> None:
-    """Average rank over several suites: summary.md, summary.png and summary.html."""
+    """Compare methods over several suites, each with the same weight: summary.md, summary.png and summary.html."""
     for suite in suites:
         _check_suite(suite, [])
     require("a summary", *FIGURES)
     try:
-        typer.echo(reports.summary(out, suites, trials, split_names(methods)))
+        typer.echo(summaries.summary(out, suites, trials, split_names(methods), reference))
     except (FileNotFoundError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
 
