@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dtrtri
-from scipy.optimize import minimize
 
 from jumbo_bo.models.gp import CHUNK, Normal, cholesky, inverse_from_cholesky, pairs_of, solve, weigh
 from jumbo_bo.models.kernel import LogNormal, Term, term_covariance
+from jumbo_bo.models.map import TOLERANCE, maximum_a_posteriori
 
 Array = npt.NDArray[np.float64]
 Tasks = npt.NDArray[np.intp]
@@ -145,23 +145,8 @@ def explained_by_old(icm: ICM, x: Array) -> Array:  # (m, D) -> (m,)
 def fit(prior: Prior, rows: Rows, start: Array | None = None, iterations: int = 50) -> Array:  # -> phi
     """Maximum a posteriori by L-BFGS from `start`, default the prior's mean."""
     mean, sd = prior.normal
-    objective = Evidence(prior, rows)
-
-    def loss(phi: Array) -> tuple[float, Array]:
-        value, gradient = objective(phi)
-        pull = (phi - mean) / sd
-        return -value + 0.5 * float(pull @ pull), -gradient + pull / sd
-
-    result = minimize(
-        loss,
-        mean if start is None else start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=list(zip(mean - 4 * sd, mean + 4 * sd, strict=True)),
-        options={"maxiter": iterations, "gtol": 1e-2, "ftol": 1e-7},
-    )
-    phi: Array = result.x
-    return phi
+    options = {"maxiter": iterations, **TOLERANCE}
+    return maximum_a_posteriori(Evidence(prior, rows), mean, sd, () if start is None else (start,), options=options)
 
 
 class Evidence:
