@@ -29,7 +29,8 @@ from jumbo_bo.runner.coordinator import Ending, Running
 from jumbo_bo.runner.engines import Local, OnRay
 from jumbo_bo.runner.run import run
 from jumbo_bo.space.space import Space
-from jumbo_bo.study.study_file import Job, StudyFile
+from jumbo_bo.study.job import Job
+from jumbo_bo.study.study_file import StudyFile
 
 SPACE = Space({"x": FloatDistribution(0.0, 1.0), "kind": CategoricalDistribution(("a", "b"))})
 PYTHON = (sys.executable, "-I", "-S")

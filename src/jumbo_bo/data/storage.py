@@ -67,6 +67,17 @@ def sqlite_file(url: URL | None) -> Path | None:
     return Path(str(url.database))
 
 
+def located(address: str, folder: Path) -> str:
+    """The address from any folder, when a relative path in it starts at `folder`."""
+    address = at_home(address)
+    url = checked(address) if "://" in address else None
+    file = sqlite_file(url) if url else Path(address)
+    if file is None or file.is_absolute() or str(file).startswith("file:"):
+        return address
+    file = folder / file
+    return str(file) if url is None else url.set(database=str(file)).render_as_string(hide_password=False)
+
+
 def shown(address: str) -> str:
     """The address without its password."""
     try:
