@@ -14,7 +14,7 @@ from jumbo_bo.bench.bounds import bounds
 from jumbo_bo.bench.compression import compression
 from jumbo_bo.bench.run import Run, parse_method, run_suite, split_names, unfinished
 from jumbo_bo.bench.suites import SUITES, USUAL
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import InputError, MissingFile, UserError
 from jumbo_bo.extras import require
 from jumbo_bo.paths import at_home
 
@@ -96,7 +96,7 @@ def report(
     try:
         listed, picture = (split_names(text) for text in (methods, drawn))
         text = reports.report(out, suite, trials, listed, names or list(SUITES[suite].problems), picture)
-    except (FileNotFoundError, ValueError) as error:
+    except (InputError, MissingFile) as error:
         raise typer.BadParameter(str(error)) from None
     typer.echo(text)
 
@@ -114,7 +114,7 @@ def summary(
     require("a summary", *FIGURES)
     try:
         typer.echo(reports.summary(out, suites, trials, split_names(methods)))
-    except (FileNotFoundError, ValueError) as error:
+    except (InputError, MissingFile) as error:
         raise typer.BadParameter(str(error)) from None
 
 
@@ -192,7 +192,7 @@ def _checked_methods(text: str) -> list[str]:
         chosen = split_names(text)
         for method in chosen:
             parse_method(method)
-    except ValueError as error:
+    except InputError as error:
         raise typer.BadParameter(str(error)) from None
     return chosen
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.data.warp import Warp
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning.row_gp import RowGP
 from jumbo_bo.paths import at_home, whole
 from jumbo_bo.space.space import Space
@@ -54,22 +55,22 @@ def load(path: str | Path, space: Space, build: type[FeatureNet]) -> FeatureNet:
     path = Path(at_home(path))
     header, arrays = _read(path)
     if header.get("format") != FORMAT:
-        raise ValueError(
+        raise InputError(
             f"{path} has format {header.get('format')!r}, this version reads {FORMAT}; "
             "pretrain again, or use the version of jumbo-bo that wrote it"
         )
     if header.get("space") != space.fingerprint:
-        raise ValueError(
+        raise InputError(
             f"{path} was trained for another space than {list(space.names)} "
             "(a name, a range or a list of choices differs); pretrain again for this space"
         )
     try:
         net = _rebuild(build, header, arrays, space.groups)
         if net.n_inputs != len(space.groups):
-            raise ValueError(f"it takes {net.n_inputs} inputs, the space gives {len(space.groups)}")
+            raise InputError(f"it takes {net.n_inputs} inputs, the space gives {len(space.groups)}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"{path} is damaged ({reason}); restore it from a copy or pretrain again") from None
+        raise InputError(f"{path} is damaged ({reason}); restore it from a copy or pretrain again") from None
     return net
 
 
@@ -87,18 +88,18 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
-        raise ValueError(f"{path} is not a file; give the path of a net written by FeatureNet.save")
+        raise InputError(f"{path} is not a file; give the path of a net written by FeatureNet.save")
     try:
         with safe_open(path, framework="numpy") as file:
             header = json.loads((file.metadata() or {})["jumbo_bo"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except (SafetensorError, KeyError, ValueError, OSError) as error:
-        raise ValueError(
+        raise InputError(
             f"{path} is not a net of jumbo-bo, or is cut off ({type(error).__name__}: {error}); "
             "give a file written by FeatureNet.save, or pretrain again"
         ) from None
     if not isinstance(header, dict):
-        raise ValueError(f"{path} has no readable header; give a file written by FeatureNet.save, or pretrain again")
+        raise InputError(f"{path} has no readable header; give a file written by FeatureNet.save, or pretrain again")
     return header, arrays
 
 
@@ -107,7 +108,7 @@ def _rebuild(
 ) -> FeatureNet:
     wrong = [name for name, array in arrays.items() if array.dtype != np.float64]
     if wrong:
-        raise ValueError(f"{wrong[0]} is {arrays[wrong[0]].dtype}, expected float64")
+        raise InputError(f"{wrong[0]} is {arrays[wrong[0]].dtype}, expected float64")
     n_layers = sum(name.endswith(".weight") for name in arrays)
     return build(
         layers=tuple((arrays[f"layer{i}.weight"], arrays[f"layer{i}.bias"]) for i in range(n_layers)),

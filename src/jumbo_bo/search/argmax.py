@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jumbo_bo.errors import InputError
 from jumbo_bo.models.gp import Blocks
 from jumbo_bo.search.acquisition import Score
 from jumbo_bo.space.space import GRID_LIMIT, Params, Space
@@ -178,13 +179,13 @@ def listed(candidates: Any) -> Sequence[Params]:
 
 def encode_candidates(space: Space, candidates: Sequence[Params]) -> Array:  # -> (N, d)
     if not 0 < len(candidates) <= GRID_LIMIT:
-        raise ValueError(f"a candidate list needs 1 to {GRID_LIMIT:,} rows, got {len(candidates):,}")
+        raise InputError(f"a candidate list needs 1 to {GRID_LIMIT:,} rows, got {len(candidates):,}")
     rows = []
     for i, params in enumerate(candidates):
         try:
             rows.append(space.encode(params))
         except ValueError as error:
-            raise ValueError(f"candidate {i}: {error}") from None
+            raise InputError(f"candidate {i}: {error}") from None
     return np.array(rows)
 
 

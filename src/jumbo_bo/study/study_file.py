@@ -67,11 +67,11 @@ class StudyFile:
         for i, past in enumerate(self.past, 1):
             try:
                 parts.append(read(past, self.space, self.direction, self.folder))
-            except (UserError, ValueError, OSError) as error:
+            except (UserError, OSError, UnicodeDecodeError) as error:
                 raise UserError(f"{self.path}, {_numbered(i, self.past)} ({past.kind}): {error}") from error
         try:
             return History.combine(*parts) if parts else None
-        except ValueError as error:  # two targets
+        except UserError as error:  # two targets
             raise UserError(f"{self.path}, history: {error}") from error
 
 

@@ -27,6 +27,7 @@ from jumbo_bo.bench.circuit.measure import Specs, measure
 from jumbo_bo.bench.circuit.programs import Failed, require
 from jumbo_bo.bench.circuit.score import score
 from jumbo_bo.bench.circuit.simulate import Simulation, simulate
+from jumbo_bo.errors import InputError
 
 Mode = Literal["schematic", "layout"]
 MODES: tuple[Mode, ...] = ("schematic", "layout")
@@ -49,7 +50,7 @@ def check_tools() -> None:
 def run(design: Design, mode: Mode, folder: Path) -> Simulation:
     """The simulation itself; everything it needed stays in the folder."""
     if mode not in MODES:
-        raise ValueError(f"mode is {mode!r}, expected one of {list(MODES)}")
+        raise InputError(f"mode is {mode!r}, expected one of {list(MODES)}")
     sized = sizes(design)
     if mode == "schematic":
         return simulate(netlist.schematic(sized), folder)
