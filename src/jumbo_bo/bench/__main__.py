@@ -58,7 +58,8 @@ def _suite_command(suite: str) -> Callable[..., None]:
         chosen = _checked_methods(methods)
         names = _problems(suite, problems, data)
         words = f"jumbo bench {suite} --methods {methods} --seeds {seeds} --trials {trials}"
-        words += f" --first-seed {first_seed}" * bool(first_seed) + f" --problems {problems}" * bool(problems)
+        words += f" --first-seed {first_seed}" if first_seed else ""
+        words += f" --problems {problems}" if problems else ""
         wanted = range(first_seed, first_seed + seeds)
         runs = [Run(suite, name, method, seed, trials) for seed in wanted for name in names for method in chosen]
         _check_packages(runs, out, drawn=quick)
@@ -167,7 +168,7 @@ def compress(
 def _check_packages(runs: list[Run], out: Path, drawn: bool) -> None:
     """All that the unfinished runs need, and the figures if some are drawn: known before the first process starts."""
     suite, todo = runs[0].suite, unfinished(runs, out)
-    modules = [*SUITES[suite].needs(run.problem for run in todo), *FIGURES * drawn]
+    modules = [*SUITES[suite].needs(run.problem for run in todo), *(FIGURES if drawn else ())]
     for method in dict.fromkeys(run.method for run in todo):
         modules += getattr(parse_method(method), "needs", ())
     require(suite, *modules)

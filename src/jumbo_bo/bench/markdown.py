@@ -52,7 +52,7 @@ def rank_table(ranks: Ranks, methods: Sequence[str]) -> str:
         return f"No ranks, because no method has runs on all problems: {left_out}."
     note = f"Average rank [95 % interval] at trials {', '.join(map(str, ranks.marks))} and over these: among"
     note += f" {len(ranks.table)} methods on the {ranks.pairs} pairs of problem and seed that all of them have."
-    note += f" Without a rank, because they have too few: {left_out}." * bool(left_out)
+    note += f" Without a rank, because they have too few: {left_out}." if left_out else ""
     rows = ([m, *map(_interval, ranks.table.get(m, [None] * (len(ranks.marks) + 1)))] for m in methods)
     return f"{note}\n\n{table(['method', *map(str, ranks.marks), 'all'], rows)}"
 
@@ -80,7 +80,7 @@ def reach_table(reached: Reached, methods: Sequence[str], reference: str) -> str
     for method in methods:
         mean, never = reached.mean.get(method, (math.nan, 0))
         cells = [str(reached.trial[p, method] or "never") if (p, method) in reached.trial else "n/a" for p in problems]
-        rows.append([method, "n/a" if math.isnan(mean) else "≥ " * bool(never) + f"{mean:.1f}", *cells])
+        rows.append([method, "n/a" if math.isnan(mean) else f"{'≥ ' if never else ''}{mean:.1f}", *cells])
     return f"{note}\n\n{table(['method', 'mean', *problems], rows)}"
 
 
@@ -93,7 +93,7 @@ def cost_table(record: Record, methods: Sequence[str]) -> str:
     rows = ([m, f"{np.mean(learned[m]):.1f}" if m in learned else "n/a", f"{asked[m]:.3f}"] for m in methods)
     unknown = sum("cpu_pretraining" not in head for head in record.heads)
     hours = f"All {len(record.heads)} runs took {stats.compute_hours(record.frame, record.heads):.2f} CPU hours"
-    hours += f", without the learning of {unknown} that did not record it" * bool(unknown)
+    hours += f", without the learning of {unknown} that did not record it" if unknown else ""
     note = "CPU seconds on one thread: learning from the old runs, then each suggestion."
     return f"{note}\n\n{table(['method', 'learning', 'suggestion'], rows)}\n\n{hours}."
 
@@ -104,7 +104,8 @@ def provenance(heads: Sequence[Row]) -> str:
     versions = sorted({", ".join(f"{name} {v}" for name, v in head["versions"].items()) for head in heads})
     dates = sorted(head["date"] for head in heads)
     text = f"{len(heads)} runs, {dates[0]} to {dates[-1]}, commit {', '.join(commits)}; {'; '.join(versions)}."
-    text += "\n**These runs were made by different versions of the source.**" * (len(commits) > 1)
+    if len(commits) > 1:
+        text += "\n**These runs were made by different versions of the source.**"
     return "\n".join([text, "", *(f"    {command}" for command in sorted({head["command"] for head in heads}))])
 
 
@@ -118,7 +119,7 @@ def made_by(command: str) -> str:
 def _source(head: Row) -> str:
     commit = str(head["commit"])
     short = commit if " " in commit else commit[:12]  # words when there is no commit
-    return short + " with uncommitted changes" * bool(head["dirty"])
+    return f"{short} with uncommitted changes" if head["dirty"] else short
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -149,4 +150,5 @@ def _plus_minus(mean: float, error: float, significant: bool = False) -> str:
 def _interval(cell: Interval | None) -> str:
     if cell is None:
         return "n/a"
-    return f"{cell.mean:.2f}" + f" [{cell.low:.2f}, {cell.high:.2f}]" * (not math.isnan(cell.low))
+    mean = f"{cell.mean:.2f}"
+    return mean if math.isnan(cell.low) else f"{mean} [{cell.low:.2f}, {cell.high:.2f}]"

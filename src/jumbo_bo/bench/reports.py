@@ -81,7 +81,7 @@ def summary(out: Path, suites: Sequence[str], trials: int | None, methods: Seque
     text = markdown.document(
         f"# {', '.join(suites)} together",
         f"{len(stats.problems_of(curves, order))} problems, each with the same weight."
-        + f" Not in all suites, so not here: {', '.join(lacking)}." * bool(lacking),
+        + (f" Not in all suites, so not here: {', '.join(lacking)}." if lacking else ""),
         markdown.rank_table(ranks, order),
         markdown.reach_table(stats.trials_to_reach(curves, REFERENCE), order, REFERENCE),
         "![Average rank](summary.png)",

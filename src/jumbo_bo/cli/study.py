@@ -231,7 +231,8 @@ def _next(files: Sequence[str], study: StudyFile | None, space_from: Path | None
         return [(f"jumbo ask {files[0]}", "learn from these runs and suggest the first trial")]
     if space_from:
         return [(str(space_from), "add these runs: [[history]] and below it files = ...")]
-    return [(f"jumbo init {' '.join(files[:3])}{' ...' * (len(files) > 3)}", "write this to a study.toml")]
+    named = " ".join([*files[:3], "..."] if len(files) > 3 else files)
+    return [(f"jumbo init {named}", "write this to a study.toml")]
 
 
 def _show_steps(screen: Console, steps: Sequence[tuple[str, str]]) -> None:

@@ -177,7 +177,8 @@ class History:
         for r in self.reports:
             read.update(r.read)
         target = f", target {self.target.name!r}" if self.target else ""
-        head = f"{len(self.tasks)} old task{'s' * (len(self.tasks) != 1)}{target}: {self.n_rows:,} rows used"
+        tasks = "1 old task" if len(self.tasks) == 1 else f"{len(self.tasks)} old tasks"
+        head = f"{tasks}{target}: {self.n_rows:,} rows used"
         head += f" of {read.total():,} read" if self.reports else ""
         total = len({*read, *(t.name for t in self._all)})
         return "\n".join([head, *table(self._table_rows(read), total), *notes(self.reports)])
@@ -187,10 +188,15 @@ class History:
         for t in self._all:
             n, sign = len(t.y), self.sign(t.name)
             low, high = sorted((sign * float(t.y.min()), sign * float(t.y.max()))) if n else (0.0, 0.0)
-            remarks = ["target"] if t is self.target else ["constant: kept out of training"] * t.constant
-            remarks += ["a single row"] * (n == 1) + [f"{t.repeats:,} repeated"] * (t.repeats > 0)
+            remarks = {
+                "target": t is self.target,
+                "constant: kept out of training": t.constant and t is not self.target,
+                "a single row": n == 1,
+                f"{t.repeats:,} repeated": t.repeats > 0,
+            }
             used, scale = f"{n:,} / {read.get(t.name, n):,}", "log" if t.warp.sign else "linear"
-            yield clip(t.name), used, f"{low:.4g} .. {high:.4g}", scale, ", ".join(remarks)
+            said = ", ".join(text for text, holds in remarks.items() if holds)
+            yield clip(t.name), used, f"{low:.4g} .. {high:.4g}", scale, said
         for name in sorted(set(read) - {t.name for t in self._all}):
             yield clip(name), f"0 / {read[name]:,}", "", "", "no usable rows"
 

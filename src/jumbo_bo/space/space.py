@@ -122,11 +122,13 @@ class Space:
         return self.snap(rng.random((n, self.d)))
 
     def _check_names(self, params: Mapping[str, Any]) -> None:
-        missing = [name for name in self.names if name not in params]
-        unknown = [name for name in params if name not in self.distributions]
-        if missing or unknown:
-            found = [f"missing {missing}"] * bool(missing) + [f"unknown {unknown}"] * bool(unknown)
-            raise InputError(f"parameters do not match the space ({', '.join(found)}); it has {list(self.names)}")
+        wrong = {
+            "missing": [name for name in self.names if name not in params],
+            "unknown": [name for name in params if name not in self.distributions],
+        }
+        if any(wrong.values()):
+            found = ", ".join(f"{what} {names}" for what, names in wrong.items() if names)
+            raise InputError(f"parameters do not match the space ({found}); it has {list(self.names)}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

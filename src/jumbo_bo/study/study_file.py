@@ -135,9 +135,13 @@ def span(dist: BaseDistribution) -> str:
     if isinstance(dist, CategoricalDistribution):
         return " | ".join(map(repr, dist.choices))
     assert isinstance(dist, FloatDistribution | IntDistribution)
-    details = ["integer"] * isinstance(dist, IntDistribution) + ["log"] * dist.log
-    details += [f"step {dist.step}"] if dist.step not in (None, 1) else []
-    return f"{dist.low} to {dist.high}" + (f" ({', '.join(details)})" if details else "")
+    details = {
+        "integer": isinstance(dist, IntDistribution),
+        "log": dist.log,
+        f"step {dist.step}": dist.step not in (None, 1),
+    }
+    said = ", ".join(word for word, holds in details.items() if holds)
+    return f"{dist.low} to {dist.high} ({said})" if said else f"{dist.low} to {dist.high}"
 
 
 def _check_kept(address: str) -> None:

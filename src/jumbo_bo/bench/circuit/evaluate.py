@@ -115,7 +115,7 @@ class Cache:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(0, end - 1))
             broken = file.read(1) not in (b"", b"\n")  # a process was killed while it wrote
-            file.write(b"\n" * broken + json.dumps(row).encode() + b"\n")
+            file.write((b"\n" if broken else b"") + json.dumps(row).encode() + b"\n")
 
 
 @contextmanager
