@@ -1,4 +1,4 @@
-"""The exceptions that are shown to a person as they are, without a traceback."""
+"""The exceptions that are shown to a person as they are, without a traceback, and how they quote another."""
 
 
 class UserError(Exception):
@@ -11,3 +11,8 @@ class InputError(UserError, ValueError):
 
 class MissingFile(UserError, FileNotFoundError):
     """A file that was named and is not there."""
+
+
+def first_line(error: BaseException) -> str:
+    """What an exception of another library says, short enough to be quoted in one of ours."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

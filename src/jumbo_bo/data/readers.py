@@ -22,7 +22,7 @@ from optuna.trial import FrozenTrial, TrialState
 from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
 from jumbo_bo.data.history import History, checked, from_source
 from jumbo_bo.data.summary import Dropped
-from jumbo_bo.errors import InputError, MissingFile
+from jumbo_bo.errors import InputError, MissingFile, first_line
 from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Space
 
@@ -73,7 +73,9 @@ def from_storage(
     try:
         known = optuna.get_all_study_names(storage)
     except Exception as error:  # SQLAlchemy, a driver or a journal: many kinds, one meaning for the user
-        raise InputError(f"{shown} cannot be read as an Optuna storage: {first_line(error)}") from error
+        from jumbo_bo.data.storage import cause_of  # loads SQLAlchemy, which is here by now
+
+        raise InputError(f"{shown} cannot be read as an Optuna storage: {cause_of(error)}") from error
     wanted = sorted(known) if study_names is None else list(study_names)
     for name in wanted:
         if name not in known:
@@ -229,7 +231,3 @@ def _without_password(url: str) -> str:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError:
         return "the storage"
-
-
-def first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

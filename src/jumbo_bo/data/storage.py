@@ -18,7 +18,7 @@ from optuna.storages.journal import JournalFileBackend
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import UserError, first_line
 from jumbo_bo.extras import command, require
 from jumbo_bo.paths import at_home
 
@@ -121,4 +121,4 @@ def _explained(address: str, error: Exception) -> UserError:
 def cause_of(error: Exception) -> str:
     """What the database or its driver says, in one line."""
     cause = getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error
-    return (str(cause).strip() or type(cause).__name__).splitlines()[0]
+    return first_line(cause)

@@ -15,8 +15,8 @@ import polars as pl
 from optuna.distributions import BaseDistribution
 
 from jumbo_bo.data.frames import closest
-from jumbo_bo.data.readers import FORMATS, files_of, first_line
-from jumbo_bo.errors import UserError
+from jumbo_bo.data.readers import FORMATS, files_of
+from jumbo_bo.errors import UserError, first_line
 from jumbo_bo.space.space import Space
 from jumbo_bo.study.column import is_numeric, parameter, words
 

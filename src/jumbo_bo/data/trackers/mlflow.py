@@ -19,7 +19,7 @@ from jumbo_bo.data.frames import Columns, closest
 from jumbo_bo.data.history import History
 from jumbo_bo.data.storage import checked, shown, sqlite_file
 from jumbo_bo.data.trackers.runs import Run, to_history
-from jumbo_bo.errors import InputError, MissingFile, UserError
+from jumbo_bo.errors import InputError, MissingFile, UserError, first_line
 from jumbo_bo.extras import require
 from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Space
@@ -153,6 +153,5 @@ def _checked_folder(path: str) -> Path:
     return folder
 
 
-def _unreadable(address: str, error: Exception) -> ValueError:
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return ValueError(f"{shown(address)} cannot be read as an MLflow tracking store: {reason}")
+def _unreadable(address: str, error: Exception) -> InputError:
+    return InputError(f"{shown(address)} cannot be read as an MLflow tracking store: {first_line(error)}")

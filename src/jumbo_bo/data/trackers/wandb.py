@@ -22,7 +22,7 @@ from jumbo_bo.data.history import History
 from jumbo_bo.data.readers import PathLike
 from jumbo_bo.data.summary import some
 from jumbo_bo.data.trackers.runs import Run, entries, flat, mapping, parsed, to_history
-from jumbo_bo.errors import InputError
+from jumbo_bo.errors import InputError, first_line
 from jumbo_bo.space.space import Space
 
 BLOCK = 32768  # bytes; the log is a LevelDB log of protobuf messages
@@ -58,7 +58,7 @@ def _csv(file: Path) -> Iterator[Run]:
     try:
         table = pl.read_csv(file, infer_schema_length=None, glob=False)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read as CSV: {str(error).splitlines()[0]}") from error
+        raise InputError(f"{file} cannot be read as CSV: {first_line(error)}") from error
     if {"config", "summary"} <= set(table.columns):
         raise InputError(
             f"{file} holds Python dictionaries in its columns 'config' and 'summary'; export them with json.dump "
@@ -131,7 +131,7 @@ def _unwrapped(file: Path) -> dict[str, Any]:
     try:
         config = yaml.safe_load(file.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
-        raise InputError(f"{file}: not YAML ({str(error).splitlines()[0]}); delete the run's folder") from error
+        raise InputError(f"{file}: not YAML ({first_line(error)}); delete the run's folder") from error
     items = mapping(config or {}, str(file)).items()
     return {k: v["value"] if isinstance(v, Mapping) and "value" in v else v for k, v in items if k != "wandb_version"}
 
