@@ -55,7 +55,9 @@ class Pretraining:
     n_l: int = 3  # hidden layers
     n_u: int = 32  # units per hidden layer
     n_z: int = 4  # latent features
-    members: int = 4  # nets trained side by side and averaged; on a thousand rows one net alone is a matter of luck
+    # Nets trained side by side and averaged; on a thousand rows one net alone is a matter of luck (docs/results.md,
+    # 'What made the difference').
+    members: int = 4
     dropout: float = 0.0
     learning_rate: float = 1e-2
     batch_size: int = 128
@@ -64,8 +66,12 @@ class Pretraining:
     patience: int = 60  # epochs without a better validation loss
     schedule: str = "cosine"  # or "constant"; both start with a warm-up
     deep_kernel: bool = False  # the warm GP's likelihood shapes the features too, not only theta_w
-    least_r2: float | None = 0.1  # a task predicted worse than this, on rows held out, is left out; None: all are kept
-    gp_rows: int = 1_000  # a task of at most so many has a GP, which shares in its prediction; 0: the net is alone
+    # A task predicted worse than this, on rows held out, is left out (docs/results.md, 'Old runs that mislead' measures
+    # that, not the number); None: all are kept.
+    least_r2: float | None = 0.1
+    # A task of at most so many rows has a GP, which shares in its prediction (docs/results.md, 'Nets and GPs on the old
+    # rows'); 0: the net is alone.
+    gp_rows: int = 1_000
     weight_decay: float = 250.0  # divided by the number of training rows, as a fixed prior on the weights would be
 
     def __post_init__(self) -> None:

@@ -28,7 +28,7 @@ Featurise = Callable[[Array], Blocks]  # u (m, d) -> blocks
 SCREEN = 512  # Sobol' points scored before a search starts
 STARTS = 3
 ITERATIONS = 60  # of CMA-ES
-GENERATIONS, OFFSPRING, PARENTS = 12, 48, 12  # of the evolution, per start
+GENERATIONS, OFFSPRING, PARENTS = 12, 48, 12  # of the evolution, per start; benchmarks/argmax.py
 SAMPLE = 512  # rows on which the error of single precision is measured
 CHUNK = 65_536  # points featurised at once
 _NO_ROWS = np.zeros(0, dtype=np.intp)
