@@ -86,15 +86,12 @@ class GP:
     @cached_property
     def root(self) -> Array:
         """L^-1: a product with it is faster than solving for every point."""
-        return np.tril(dtrtri(self.chol, lower=1)[0])
+        return inverse_root(self.chol)
 
     @cached_property
     def log_likelihood(self) -> float:
         """log p(y | theta)."""
-        residual = self.y - prior_mean(self.kernel, self.blocks)
-        return float(
-            -0.5 * residual @ self.alpha - np.log(np.diag(self.chol)).sum() - len(self.y) / 2 * math.log(2 * math.pi)
-        )
+        return log_density(self.y - prior_mean(self.kernel, self.blocks), self.chol, self.alpha)
 
     @cached_property
     def log_evidence(self) -> float:
@@ -222,7 +219,6 @@ class Evidence:
         noise = float(np.exp(theta[-1]))
         chol = cholesky(cov, noise)
         alpha = solve(chol, self.y)
-        value = -0.5 * self.y @ alpha - np.log(np.diag(chol)).sum() - n / 2 * math.log(2 * math.pi)
         weight = 0.5 * (np.outer(alpha, alpha) - inverse_from_cholesky(chol))
         gradient = np.empty_like(theta)
         matern = iter(values)
@@ -236,7 +232,7 @@ class Evidence:
             slope *= weight
             gradient[s.start + 1 : s.stop] = 5 / 3 * scale[1:] ** -2 * (flat @ slope.ravel())
         gradient[-1] = noise * np.trace(weight)
-        return float(value), gradient
+        return log_density(self.y, chol, alpha), gradient
 
 
 def weigh(weights: Array, pairs: Array) -> Array:  # (groups,), (groups, n, n) -> (n, n)
@@ -270,6 +266,15 @@ def cholesky(cov: Array, noise: float) -> Array:
 def solve(chol: Array, y: Array) -> Array:
     x: Array = dpotrs(chol, y, lower=1)[0]
     return x
+
+
+def inverse_root(chol: Array) -> Array:  # L -> L^-1
+    return np.tril(dtrtri(chol, lower=1)[0])
+
+
+def log_density(y: Array, chol: Array, alpha: Array) -> float:
+    """log N(y | 0, L L^T), where alpha = (L L^T)^-1 y (Rasmussen & Williams, Eq. 2.30)."""
+    return float(-0.5 * y @ alpha - np.log(np.diag(chol)).sum() - len(y) / 2 * math.log(2 * math.pi))
 
 
 def inverse_from_cholesky(chol: Array) -> Array:

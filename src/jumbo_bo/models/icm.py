@@ -20,9 +20,18 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dtrtri
 
-from jumbo_bo.models.gp import CHUNK, Normal, cholesky, inverse_from_cholesky, pairs_of, solve, weigh
+from jumbo_bo.models.gp import (
+    CHUNK,
+    Normal,
+    cholesky,
+    inverse_from_cholesky,
+    inverse_root,
+    log_density,
+    pairs_of,
+    solve,
+    weigh,
+)
 from jumbo_bo.models.kernel import LogNormal, Term, term_covariance
 from jumbo_bo.models.map import TOLERANCE, maximum_a_posteriori
 
@@ -91,7 +100,7 @@ class ICM:
     @cached_property
     def root(self) -> Array:
         """Inverse of the Cholesky factor."""
-        return np.tril(dtrtri(self.chol, lower=1)[0])
+        return inverse_root(self.chol)
 
     @cached_property
     def quick(self) -> npt.NDArray[np.float32]:
@@ -171,7 +180,6 @@ class Evidence:
         cov[np.diag_indices_from(cov)] += p.noise[task]
         chol = cholesky(cov, 0.0)
         alpha = solve(chol, y)
-        value = -0.5 * y @ alpha - np.log(np.diag(chol)).sum() - len(y) / 2 * math.log(2 * math.pi)
         weight = 0.5 * (np.outer(alpha, alpha) - inverse_from_cholesky(chol))  # d value / d cov
         by_noise = p.noise * (np.diag(weight) @ self.member)
         slope *= b
@@ -180,7 +188,7 @@ class Evidence:
         weight *= k
         by_root = 2.0 * (self.member.T @ weight @ self.member) @ p.root
         gradient = np.concatenate([by_length, by_root[np.tril_indices(self.prior.tasks)], by_noise])
-        return float(value), gradient
+        return log_density(y, chol, alpha), gradient
 
 
 def _points(prior: Prior, p: Parameters, a: Array, b: Array) -> Array:  # (n_a, D), (n_b, D) -> (n_a, n_b)
