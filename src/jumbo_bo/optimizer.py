@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
+from jumbo_bo.errors import InputError
 from jumbo_bo.explain import (
     UNKNOWN,
     Explanation,
@@ -73,11 +74,11 @@ class Optimizer:
         cache: str | Path | None = None,
     ) -> None:
         if direction not in ("minimize", "maximize"):
-            raise ValueError(f"direction is {direction!r}, expected 'minimize' or 'maximize'")
+            raise InputError(f"direction is {direction!r}, expected 'minimize' or 'maximize'")
         if n_trials is not None and n_trials < 1:
-            raise ValueError(f"n_trials is {n_trials}, expected at least 1, or None when the budget is unknown")
+            raise InputError(f"n_trials is {n_trials}, expected at least 1, or None when the budget is unknown")
         if isinstance(method, str) and method not in METHODS:
-            raise ValueError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
+            raise InputError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
         self.space = space
         self.history = history
         self.direction = direction
@@ -104,7 +105,7 @@ class Optimizer:
         if isinstance(history, Past):
             made_for, wanted = history.space_fingerprint, recipe.learns
             if wanted is not None and not isinstance(history, wanted):
-                raise ValueError(
+                raise InputError(
                     f"{self.method} learns a {wanted.__name__} from the old runs, and history is a "
                     f"{type(history).__name__}; pass their History"
                 )
@@ -112,7 +113,7 @@ class Optimizer:
             made_for = self.space.fingerprint if history is None else history.space.fingerprint
             recipe.check(history or History.empty(self.space))
         if made_for != self.space.fingerprint:
-            raise ValueError("history was made for another space; read the old runs again with this one")
+            raise InputError("history was made for another space; read the old runs again with this one")
 
     def ask(self, running: Sequence[Mapping[str, Any]] | None = None) -> Suggestion:
         """The next configuration to try. It stays pending until told or failed.
@@ -135,7 +136,7 @@ class Optimizer:
     def ask_many(self, n: int) -> list[Suggestion]:
         """n configurations to try at the same time; each knows of the ones before it."""
         if n < 1:
-            raise ValueError(f"n is {n}, expected at least 1")
+            raise InputError(f"n is {n}, expected at least 1")
         return [self.ask() for _ in range(n)]
 
     def tell(self, suggestion: Suggestion | Mapping[str, Any], value: float) -> None:
@@ -162,7 +163,7 @@ class Optimizer:
             view = self._view(trials)
             surrogate = self.recipe.surrogate(view)
             if surrogate is None:
-                raise ValueError(f"{self.method} has no model that could predict values, or not yet")
+                raise InputError(f"{self.method} has no model that could predict values, or not yet")
             u = np.array([self.space.encode(params) for params in configurations]).reshape(-1, self.space.d)
             return predictions(surrogate, self._domain.featurise(u), trials.warp, self._sign, self._reach(view))
 
@@ -273,8 +274,7 @@ class Optimizer:
 
     @cached_property
     def _witnesses(self) -> Witnesses | None:
-        listens = self.recipe.learns is not None
-        return witnesses(self.history) if listens and isinstance(self.history, History) else None
+        return witnesses(self.history) if self.recipe.learns and isinstance(self.history, History) else None
 
     def _finish(self, suggestion: Suggestion | Mapping[str, Any], y: float) -> None:
         if isinstance(suggestion, Suggestion):
@@ -283,7 +283,7 @@ class Optimizer:
             if u is None:
                 known = any((s.number, s.params) == (suggestion.number, suggestion.params) for s in self.suggestions)
                 problem = "was already told or failed" if known else "is not from this optimizer"
-                raise ValueError(f"suggestion {suggestion.number} {problem}; to add a repeat, tell its .params")
+                raise InputError(f"suggestion {suggestion.number} {problem}; to add a repeat, tell its .params")
             self._trials.append(Trial(u, suggestion.params, y))
             return
         u = self.space.encode(suggestion)

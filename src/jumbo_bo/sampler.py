@@ -25,6 +25,7 @@ from optuna.trial import FrozenTrial, TrialState
 from jumbo_bo import studies
 from jumbo_bo.data.history import History
 from jumbo_bo.data.readers import from_study
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning import cache as learned
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import Recipe
@@ -65,7 +66,7 @@ class JumboSampler(BaseSampler):
         cache: str | Path | None = USER_CACHE,
     ) -> None:
         if seed is not None and seed < 0:
-            raise ValueError(f"seed is {seed}, expected at least 0, or None for a different one each time")
+            raise InputError(f"seed is {seed}, expected at least 0, or None for a different one each time")
         sources = [source_studies] if isinstance(source_studies, Study) else list(source_studies)
         self._space, self._history = _space_and_history(history, search_space, sources)
         self._method = method
@@ -189,11 +190,11 @@ def _space_and_history(
     if isinstance(history, Past):
         if space is None:
             kind = type(history).__name__
-            raise ValueError(f"a {kind} does not tell its parameters; pass search_space=, the space it was made for")
+            raise InputError(f"a {kind} does not tell its parameters; pass search_space=, the space it was made for")
         if history.space_fingerprint != space.fingerprint:
-            raise ValueError("history was learned for another search space; learn from the old runs again for this one")
+            raise InputError("history was learned for another search space; learn from the old runs again for this one")
         if sources:
-            raise ValueError(
+            raise InputError(
                 "source_studies cannot be added to what was learned before; pass all old runs as a History"
             )
         return space, history
@@ -211,7 +212,7 @@ def _check_same(made_for: Space, asked: Space) -> None:
     there, here = made_for.distributions, asked.distributions
     if there != here:
         name = next(name for name in {**there, **here} if there.get(name) != here.get(name))
-        raise ValueError(
+        raise InputError(
             f"history was made for another search space: {name!r} is {there.get(name, 'missing')} there and "
             f"{here.get(name, 'missing')} here; read the old runs again with this search space"
         )
@@ -223,7 +224,7 @@ def _shared(sources: Sequence[Study]) -> Space:
     shared = {name: dist for name, dist in first.items() if all(other.get(name) == dist for other in rest)}
     if not _varied(shared):
         names = ", ".join(repr(s.study_name) for s in sources)
-        raise ValueError(f"the trials of {names} share no parameter with the same range; pass search_space=")
+        raise InputError(f"the trials of {names} share no parameter with the same range; pass search_space=")
     return Space(_varied(shared))
 
 

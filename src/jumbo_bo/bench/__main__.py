@@ -14,7 +14,7 @@ from jumbo_bo.bench.bounds import bounds
 from jumbo_bo.bench.compression import compression
 from jumbo_bo.bench.run import Run, parse_method, run_suite, split_names, unfinished
 from jumbo_bo.bench.suites import SUITES, USUAL
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import InputError, MissingFile, UserError
 from jumbo_bo.extras import require
 from jumbo_bo.paths import at_home
 
@@ -58,7 +58,8 @@ def _suite_command(suite: str) -> Callable[..., None]:
         chosen = _checked_methods(methods)
         names = _problems(suite, problems, data)
         words = f"jumbo bench {suite} --methods {methods} --seeds {seeds} --trials {trials}"
-        words += f" --first-seed {first_seed}" * bool(first_seed) + f" --problems {problems}" * bool(problems)
+        words += f" --first-seed {first_seed}" if first_seed else ""
+        words += f" --problems {problems}" if problems else ""
         wanted = range(first_seed, first_seed + seeds)
         runs = [Run(suite, name, method, seed, trials) for seed in wanted for name in names for method in chosen]
         _check_packages(runs, out, drawn=quick)
@@ -96,7 +97,7 @@ def report(
     try:
         listed, picture = (split_names(text) for text in (methods, drawn))
         text = reports.report(out, suite, trials, listed, names or list(SUITES[suite].problems), picture)
-    except (FileNotFoundError, ValueError) as error:
+    except (InputError, MissingFile) as error:
         raise typer.BadParameter(str(error)) from None
     typer.echo(text)
 
@@ -117,7 +118,7 @@ def summary(
     require("a summary", *FIGURES)
     try:
         typer.echo(summaries.summary(out, suites, trials, split_names(methods), reference))
-    except (FileNotFoundError, ValueError) as error:
+    except (InputError, MissingFile) as error:
         raise typer.BadParameter(str(error)) from None
 
 
@@ -170,7 +171,7 @@ def compress(
 def _check_packages(runs: list[Run], out: Path, drawn: bool) -> None:
     """All that the unfinished runs need, and the figures if some are drawn: known before the first process starts."""
     suite, todo = runs[0].suite, unfinished(runs, out)
-    modules = [*SUITES[suite].needs(run.problem for run in todo), *FIGURES * drawn]
+    modules = [*SUITES[suite].needs(run.problem for run in todo), *(FIGURES if drawn else ())]
     for method in dict.fromkeys(run.method for run in todo):
         modules += parse_method(method).needs
     require(suite, *modules)
@@ -195,7 +196,7 @@ def _checked_methods(text: str) -> list[str]:
         chosen = split_names(text)
         for method in chosen:
             parse_method(method)
-    except ValueError as error:
+    except InputError as error:
         raise typer.BadParameter(str(error)) from None
     return chosen
 

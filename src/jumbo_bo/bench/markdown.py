@@ -78,7 +78,7 @@ def rank_table(ranks: Ranks, methods: Sequence[str]) -> str:
         return f"No ranks, because no method has runs on all problems: {left_out}."
     note = f"Average rank [95 % interval] at trials {', '.join(map(str, ranks.marks))} and over these: among"
     note += f" {len(ranks.table)} methods on the {ranks.pairs} pairs of problem and seed that all of them have."
-    note += f" Without a rank, because they have too few: {left_out}." * bool(left_out)
+    note += f" Without a rank, because they have too few: {left_out}." if left_out else ""
     return f"{note}\n\n{ranks_of(ranks.table, ranks.marks, methods)}"
 
 
@@ -112,7 +112,7 @@ def reach_table(reached: Reached, methods: Sequence[str], reference: str) -> str
 
 def reach_mean(reached: Reached, method: str) -> str:
     mean, never = reached.mean.get(method, (math.nan, 0))
-    return "n/a" if math.isnan(mean) else "≥ " * bool(never) + f"{mean:.1f}"
+    return "n/a" if math.isnan(mean) else f"{'≥ ' if never else ''}{mean:.1f}"
 
 
 def _by_problem(
@@ -140,7 +140,7 @@ def cost_table(record: Record, methods: Sequence[str]) -> str:
     rows = ([m, f"{np.mean(learned[m]):.1f}" if m in learned else "n/a", f"{asked[m]:.3f}"] for m in methods)
     unknown = sum("cpu_pretraining" not in head for head in record.heads)
     hours = f"All {len(record.heads)} runs took {stats.compute_hours(record.frame, record.heads):.2f} CPU hours"
-    hours += f", without the learning of {unknown} that did not record it" * bool(unknown)
+    hours += f", without the learning of {unknown} that did not record it" if unknown else ""
     note = "CPU seconds on one thread: learning from the old runs, then each suggestion."
     return f"{note}\n\n{table(['method', 'learning', 'suggestion'], rows)}\n\n{hours}."
 
@@ -151,7 +151,8 @@ def provenance(heads: Sequence[Row]) -> str:
     versions = sorted({", ".join(f"{name} {v}" for name, v in head["versions"].items()) for head in heads})
     dates = sorted(head["date"] for head in heads)
     text = f"{len(heads)} runs, {dates[0]} to {dates[-1]}, commit {', '.join(commits)}; {'; '.join(versions)}."
-    text += "\n**These runs were made by different versions of the source.**" * (len(commits) > 1)
+    if len(commits) > 1:
+        text += "\n**These runs were made by different versions of the source.**"
     return "\n".join([text, "", *(f"    {command}" for command in sorted({head["command"] for head in heads}))])
 
 
@@ -165,7 +166,7 @@ def made_by(command: str) -> str:
 def _source(head: Row) -> str:
     commit = str(head["commit"])
     short = commit if " " in commit else commit[:12]  # words when there is no commit
-    return short + " with uncommitted changes" * bool(head["dirty"])
+    return f"{short} with uncommitted changes" if head["dirty"] else short
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -198,4 +199,4 @@ def interval(cell: Interval | None, style: str = ".2f") -> str:
     if cell is None:
         return "n/a"
     low, high = f"{cell.low:{style}}", f"{cell.high:{style}}"
-    return f"{cell.mean:{style}}" + f" [{low}, {high}]" * (not math.isnan(cell.low))
+    return f"{cell.mean:{style}}" + ("" if math.isnan(cell.low) else f" [{low}, {high}]")

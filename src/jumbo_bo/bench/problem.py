@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from jumbo_bo.data.history import History
+from jumbo_bo.errors import InputError
 from jumbo_bo.space.space import Params, Space
 
 Objective = Callable[[Params, np.random.Generator], float]
@@ -29,6 +30,6 @@ class Problem:
 
     def __post_init__(self) -> None:
         if self.direction not in ("minimize", "maximize"):
-            raise ValueError(f"direction is {self.direction!r}, expected 'minimize' or 'maximize'")
+            raise InputError(f"direction is {self.direction!r}, expected 'minimize' or 'maximize'")
         if not (self.unit > 0 and self.floor > 0):
-            raise ValueError(f"{self.name}: unit and floor must be positive, got {self.unit} and {self.floor}")
+            raise InputError(f"{self.name}: unit and floor must be positive, got {self.unit} and {self.floor}")

