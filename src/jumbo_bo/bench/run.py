@@ -102,7 +102,7 @@ def run_one(problem: Problem, method: str, seed: int, trials: int, net: str = PA
     noise = np.random.default_rng([seed, 1])
     recipe = parse_method(method, net)
     start = time.process_time()
-    optimizer = Optimizer(problem.space, problem.history, problem.direction, trials, recipe, seed)
+    optimizer = Optimizer(problem.space, problem.history, problem.direction, trials, recipe, seed, problem.candidates)
     _ = optimizer.past  # learned here, so that the first ask does not pay for it
     pretraining = time.process_time() - start
     better = np.fmin if problem.direction == "minimize" else np.fmax  # ignore NaN, a failed trial
