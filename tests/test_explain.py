@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from jumbo_bo.data.warp import Warp
 from jumbo_bo.explain import (
     Explanation,
     OldRun,
+    Parts,
     Prediction,
+    _voices,
     interval_reach,
     nearest,
     parts,
@@ -23,8 +26,9 @@ from jumbo_bo.explain import (
     witnesses,
 )
 from jumbo_bo.learning.pretrain import Pretraining, pretrain
-from jumbo_bo.methods import Surrogate
-from jumbo_bo.models.gp import Normal, posterior
+from jumbo_bo.methods import Choice, Surrogate
+from jumbo_bo.methods.base import gp_surrogate
+from jumbo_bo.models.gp import Kernel, Normal, ard, build, posterior
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.search.acquisition import noisy
 from jumbo_bo.space.space import Space
@@ -80,6 +84,24 @@ def test_old_and_new_add_up_to_the_posterior_mean(optimizer):
     average = posterior(gp, gp.blocks).mean.mean()
     assert p.old + p.new + average == pytest.approx(p.mean, abs=1e-9)
     assert p.mean == pytest.approx(posterior(gp, blocks).mean[0])
+
+
+OLD = gp_surrogate(build(Kernel((ard("x", 1),), mean="m"), np.zeros(3), {"x": np.zeros((0, 1))}, np.zeros(0)))
+
+
+def voices(old, new, n, aside=False):
+    view = SimpleNamespace(z=np.zeros(n))
+    return _voices(Parts(old, new, 0.0), Choice(None, OLD, aside=aside), view)
+
+
+def test_the_sentence_tells_what_old_runs_and_trials_rate():
+    assert voices(0.5, 0.4, 4) == "Old runs rate this 0.5 sd above average; your 4 trials agree"
+    assert voices(0.1, -0.2, 1) == "Old runs rate this about average; your one trial agrees"
+    assert voices(-1.23, 0.4, 2) == "Old runs rate this 1.2 sd below average, your 2 trials 0.4 sd above average"
+    assert voices(0.5, 0.0, 1) == "Old runs rate this 0.5 sd above average, your one trial about average"
+    assert voices(1.0, 0.0, 0) == "Old runs rate this 1.0 sd above average; no trials yet"
+    set_aside = "The old runs do not fit your 6 trials and are set aside; the trials rate this 0.3 sd above average"
+    assert voices(1.0, 0.3, 6, aside=True) == set_aside
 
 
 def test_trust_is_a_share_and_starts_with_the_old_runs(optimizer):

@@ -76,7 +76,7 @@ class Optimizer:
         if direction not in ("minimize", "maximize"):
             raise InputError(f"direction is {direction!r}, expected 'minimize' or 'maximize'")
         if n_trials is not None and n_trials < 1:
-            raise InputError(f"n_trials is {n_trials}, expected at least 1, or None when the budget is unknown")
+            raise InputError(f"n_trials is {n_trials}, expected at least 1, or None if the budget is unknown")
         if isinstance(method, str) and method not in METHODS:
             raise InputError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
         self.space = space
@@ -113,7 +113,7 @@ class Optimizer:
             made_for = self.space.fingerprint if history is None else history.space.fingerprint
             recipe.check(history or History.empty(self.space))
         if made_for != self.space.fingerprint:
-            raise InputError("history was made for another space; read the old runs again with this one")
+            raise InputError("history is for another space; read the old runs again with this one")
 
     def ask(self, running: Sequence[Mapping[str, Any]] | None = None) -> Suggestion:
         """The next configuration to try. It stays pending until told or failed.
@@ -283,7 +283,8 @@ class Optimizer:
             if u is None:
                 known = any((s.number, s.params) == (suggestion.number, suggestion.params) for s in self.suggestions)
                 problem = "was already told or failed" if known else "is not from this optimizer"
-                raise InputError(f"suggestion {suggestion.number} {problem}; to add a repeat, tell its .params")
+                repeat = "to report a repeat, call tell(suggestion.params, value)"
+                raise InputError(f"suggestion {suggestion.number} {problem}; {repeat}")
             self._trials.append(Trial(u, suggestion.params, y))
             return
         u = self.space.encode(suggestion)
@@ -293,8 +294,6 @@ class Optimizer:
     @cached_property
     def _old_warps(self) -> tuple[Warp, ...]:
         """How the old tasks' values are distributed."""
-        if not self.recipe.old_scale:
+        if self.history is None or not self.recipe.old_scale:
             return ()
-        if isinstance(self.history, Past):
-            return self.history.warps
-        return tuple(t.warp for t in self.history.tasks) if self.history else ()
+        return self.history.warps if isinstance(self.history, Past) else tuple(t.warp for t in self.history.tasks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from jumbo_bo.errors import MissingFile
 from jumbo_bo.paths import at_home
 
 
@@ -17,4 +18,4 @@ def find_folder(given: Path | None, name: str, file: str, advice: str) -> Path:
     for folder in (folder for root in roots for folder in (root / name, root)):
         if (folder / file).exists():
             return folder
-    raise FileNotFoundError(f"no {file} in {', '.join(map(str, dict.fromkeys(roots)))}; {advice}")
+    raise MissingFile(f"no {file} in {', '.join(map(str, dict.fromkeys(roots)))}; {advice}")

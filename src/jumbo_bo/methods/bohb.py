@@ -73,7 +73,7 @@ class BOHB(Recipe):
 
     def __call__(self, view: View) -> Choice:
         done = self._brackets(view)
-        looks = f"{len(done.looked)} old values looked at so far"
+        looks = f"{len(done.looked)} old values read so far"
         waiting = [view.past.u[i] for i in done.promoted if not _among(view.past.u[i], view.taken)]
         if waiting:
             note = f"The best old value of {self.rung} configurations that a density model drew, {looks}"
