@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,15 +18,19 @@ from jumbo_bo.explain import (
     OldRun,
     Parts,
     Prediction,
+    _voices,
     interval_reach,
     nearest,
     parts,
-    predict,
+    predictions,
     witnesses,
 )
 from jumbo_bo.learning.pretrain import Pretraining, pretrain
-from jumbo_bo.models.gp import posterior
+from jumbo_bo.methods import Choice, Surrogate
+from jumbo_bo.methods.base import gp_surrogate
+from jumbo_bo.models.gp import Kernel, Normal, ard, build, posterior
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.search.acquisition import noisy
 from jumbo_bo.space.space import Space
 
 SPACE = Space({"x": FloatDistribution(0, 1), "kind": CategoricalDistribution(["a", "b", "c"])})
@@ -74,10 +79,29 @@ def test_old_and_new_add_up_to_the_posterior_mean(optimizer):
     """Relative to the average finished trial, which the GP's means at the trials give."""
     choice = optimizer.recipe(optimizer.view())
     blocks = optimizer.view().domain.featurise(choice.best.u[None])
-    p = parts(choice, blocks)
-    average = posterior(choice.gp, choice.gp.blocks).mean.mean()
+    gp = choice.surrogate.gp
+    p = parts(choice.surrogate, blocks)
+    average = posterior(gp, gp.blocks).mean.mean()
     assert p.old + p.new + average == pytest.approx(p.mean, abs=1e-9)
-    assert p.mean == pytest.approx(posterior(choice.gp, blocks).mean[0])
+    assert p.mean == pytest.approx(posterior(gp, blocks).mean[0])
+
+
+OLD = gp_surrogate(build(Kernel((ard("x", 1),), mean="m"), np.zeros(3), {"x": np.zeros((0, 1))}, np.zeros(0)))
+
+
+def voices(old, new, n, aside=False):
+    view = SimpleNamespace(z=np.zeros(n))
+    return _voices(Parts(old, new, 0.0), Choice(None, OLD, aside=aside), view)
+
+
+def test_the_sentence_tells_what_old_runs_and_trials_rate():
+    assert voices(0.5, 0.4, 4) == "Old runs rate this 0.5 sd above average; your 4 trials agree"
+    assert voices(0.1, -0.2, 1) == "Old runs rate this about average; your one trial agrees"
+    assert voices(-1.23, 0.4, 2) == "Old runs rate this 1.2 sd below average, your 2 trials 0.4 sd above average"
+    assert voices(0.5, 0.0, 1) == "Old runs rate this 0.5 sd above average, your one trial about average"
+    assert voices(1.0, 0.0, 0) == "Old runs rate this 1.0 sd above average; no trials yet"
+    set_aside = "The old runs do not fit your 6 trials and are set aside; the trials rate this 0.3 sd above average"
+    assert voices(1.0, 0.3, 6, aside=True) == set_aside
 
 
 def test_trust_is_a_share_and_starts_with_the_old_runs(optimizer):
@@ -103,7 +127,11 @@ def test_gate_and_beta_are_told():
 def test_the_interval_is_about_a_value_in_the_users_units(mean, sd, noise, sign):
     """Before the first trial: a value drawn from the model falls below low and above high once in twenty times each."""
     warp = Warp(0, 5.0, 3.0)
-    p = predict(Parts(0.0, 0.0, mean, sd, noise), warp, sign, interval_reach(0, True))
+
+    def predict(_):
+        return Normal(np.array([mean]), np.array([sd]))
+
+    (p,) = predictions(Surrogate(predict, noisy(predict, noise)), {}, warp, sign, interval_reach(0, True))
     assert p.low <= p.mean <= p.high
     ends = sorted(warp(sign * np.array([p.low, p.high])))
     spread = math.sqrt(sd**2 + noise)

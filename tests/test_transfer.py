@@ -101,7 +101,7 @@ def test_an_unrelated_past_is_called_that():
 @pytest.mark.parametrize(
     ("gain", "agreement", "share", "expected"),
     [
-        (0.5, 0.9, 0.8, "The old runs help: they make the new trials 1.65 times as expected"),
+        (0.5, 0.9, 0.8, "The old runs help: with them, each new result was 1.65 times as likely"),
         (0.0, 0.7, 0.8, "point the right way"),
         (0.0, 0.1, 0.8, "make no difference"),
         (-0.5, 0.1, 0.1, "are being ignored"),
@@ -112,7 +112,7 @@ def test_an_unrelated_past_is_called_that():
 def test_verdicts(gain, agreement, share, expected):
     verdict = _verdict([TaskTransfer("old", 0.5, gain, agreement)], gain, share, 10)
     assert expected in verdict
-    assert f"{share:.0%} of what the model expects" in verdict
+    assert f"{share:.0%} of what the model predicts" in verdict
 
 
 def test_early_and_without_old_runs():
@@ -122,7 +122,7 @@ def test_early_and_without_old_runs():
     first = transfer(study((task("same", good),), 0))
     assert (first.tasks[0].weight, first.trust) == (1.0, 1.0)
     assert "no old runs" in transfer(Optimizer(SPACE)).verdict
-    assert "does not look" in transfer(study((task("same", good),), 3, method="gp-ucb")).verdict
+    assert "does not use old runs" in transfer(study((task("same", good),), 3, method="gp-ucb")).verdict
 
 
 def test_constant_values_and_failures_do_not_break_it():

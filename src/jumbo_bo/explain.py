@@ -34,6 +34,7 @@ WIDER = (
 )
 WITNESSES = 5_000  # good old runs looked through for the nearest ones, of all tasks together
 NEAREST = 3
+AVERAGE = 0.25  # standard deviations: closer than this is called average
 
 
 class Prediction(NamedTuple):
@@ -188,40 +189,41 @@ def nearest(known: Witnesses | None, u: Array, n: int = NEAREST) -> tuple[OldRun
 def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction) -> str:
     if p is None:
         return f"{choice.note}."
-    sentence = [choice.note or _voices(p, choice, view)]
-    if choice.inside_gate is not None:
-        sentence.append("inside the warm gate" if choice.inside_gate else "outside the warm gate")
-    sentence.append(_motive(p, view))
-    return f"{'; '.join(sentence)}; predicted {predicted.mean:.4g} ± {predicted.sd:.2g}."
+    gate = {None: "", True: "; inside the warm gate", False: "; outside the warm gate"}[choice.inside_gate]
+    expected = f"expected {predicted.mean:.3g} (90%: {predicted.low:.3g} to {predicted.high:.3g})"
+    return f"{choice.note or _voices(p, choice, view)}{gate}. {_motive(p, view)}: {expected}."
 
 
 def _voices(p: Parts, choice: Choice, view: View) -> str:
     assert choice.surrogate is not None
     n, gp = len(view.z), choice.surrogate.gp
-    trials = f"the {n} new trials" if n > 1 else "the one new trial"
+    trials, rate = (f"your {n} trials", "rate") if n != 1 else ("your one trial", "rates")
     listens = gp is not None and (gp.kernel.mean is not None or any(t.block in OLD_BLOCKS for t in gp.kernel.terms))
     if choice.aside:
-        return f"The old runs are set aside, they do not fit the new trials, which say {_opinion(p.new)}"
+        return f"The old runs do not fit {trials} and are set aside; the trials rate this {_opinion(p.new)}"
     if not listens:
-        return f"{trials.capitalize()} say{'s' * (n == 1)} {_opinion(p.new)}"
+        return f"{trials.capitalize()} {rate} this {_opinion(p.new)}"
     if n == 0:
-        return f"The old runs say {_opinion(p.old)}, no new trial yet"
-    return f"The old runs say {_opinion(p.old)}, {trials} {_opinion(p.new)}"
+        return f"Old runs rate this {_opinion(p.old)}; no trials yet"
+    agree = _side(p.old) == _side(p.new)
+    says = f"; {trials} agree{'' if n != 1 else 's'}" if agree else f", {trials} {_opinion(p.new)}"
+    return f"Old runs rate this {_opinion(p.old)}{says}"
 
 
 def _opinion(z: float) -> str:
-    """Better or worse than the average so far, in standard deviations of the objective."""
-    for bound, words in ((1.0, "much better"), (0.25, "better"), (-0.25, "as good"), (-1.0, "worse")):
-        if z > bound:
-            return f"{words} ({z:+.2f})"
-    return f"much worse ({z:+.2f})"
+    """Against the average trial so far, in standard deviations of the objective."""
+    return f"{abs(z):.1f} sd {_side(z)} average" if _side(z) else "about average"
+
+
+def _side(z: float) -> str:
+    return "" if abs(z) < AVERAGE else "above" if z > 0 else "below"
 
 
 def _motive(p: Parts, view: View) -> str:
-    """Exploits: expected to beat the best so far. Explores: only its uncertainty could."""
+    """Exploiting: expected to beat the best so far. Exploring: only its uncertainty could."""
     if len(view.z) == 0:
-        return "first look"
-    return "exploits" if p.mean >= view.z.max() else "explores"
+        return "First trial"
+    return "Exploiting" if p.mean >= view.z.max() else "Exploring"
 
 
 def without_nan(value: Any) -> Any:

@@ -5,7 +5,7 @@ Notation
     head k      (n,)    what old task k predicts for them, in its standardised units
     weight      what one unit of head k adds to the joint model's prediction; below zero: used upside down
     gain        mean log density of a trial predicted from all others, minus the same for the cold-GP, which has no
-                old runs. In nats per trial: +0.7 means the old runs make what happens twice as expected
+                old runs. In nats per trial: +0.7 means that with the old runs each result is twice as likely
     agreement   Spearman correlation of head k and z; 0 is no better than guessing
 
 Each gain is that of a joint model with this one old task, so tasks can be compared; the gain of all is that of the
@@ -121,34 +121,36 @@ def _without_old_runs(optimizer: Optimizer) -> str:
     if optimizer.past is not None:
         return "This method uses the old runs in its own way, which this report cannot measure."
     if optimizer.recipe.learns is None:
-        return "This method does not look at old runs."
+        return "This method does not use old runs."
     if optimizer.history is not None and optimizer.history.tasks:
         return (
-            "Nothing could be learned from the old runs: no old task is predicted better than by its average, on rows "
-            "held back. Every suggestion comes from the new trials alone."
+            "Nothing could be learned from the old runs: on held-out rows, no old task can be predicted better than by "
+            "its average. Every suggestion comes from the new trials alone."
         )
     return "There are no old runs; every suggestion comes from the new trials alone."
 
 
 def _verdict(tasks: list[TaskTransfer], gain: float, share: float, n: int) -> str:
-    used = f"{share:.0%} of what the model expects comes from the old runs"
+    used = f"{share:.0%} of what the model predicts comes from the old runs"
     if n < ENOUGH:
-        return f"Too early to tell with {n} of {ENOUGH} trials; {used}."
+        return f"Too early to tell: {n} trials, {ENOUGH} needed; {used}."
     best = tasks[0]
     if gain > CLEAR:
         upside = " It is used upside down: what was good there is bad here." if best.weight < -CLEAR else ""
         return (
-            f"The old runs help: they make the new trials {math.exp(gain):.3g} times as expected as without them, and "
-            f"{used}. Most of it comes from {best.name} (rank agreement {best.agreement:+.2f}).{upside}"
+            f"The old runs help: with them, each new result was {math.exp(gain):.3g} times as likely under the model, "
+            f"and {used}. {best.name} helps most (rank agreement {best.agreement:+.2f}).{upside}"
         )
     agreement = float(np.median([t.agreement for t in tasks if math.isfinite(t.agreement)] or [0.0]))
     typical = f"a typical old task ranks the new trials with an agreement of {agreement:+.2f}"
     if gain >= -CLEAR and agreement >= ALIKE:
-        return f"The old runs point the right way ({typical}), but by now the new trials tell as much alone; {used}."
+        by_now = "but by now the new trials say as much on their own"
+        return f"The old runs point the right way ({typical}), {by_now}; {used}."
     if gain >= -CLEAR:
-        return f"The old runs make no difference: the new trials are as expected without them; {typical}, and {used}."
+        without = "the new trials are predicted equally well without them"
+        return f"The old runs make no difference: {without}; {typical}, and {used}."
     state = "are being ignored" if share < 0.2 else "mislead"
     return (
-        f"The old runs {state}: without them the new trials would be {math.exp(-gain):.3g} times as expected; "
-        f"{typical}, and {used}. If that stays so, start the study without them or with other old tasks."
+        f"The old runs {state}: without them, each new result would be {math.exp(-gain):.3g} times as likely under the "
+        f"model; {typical}, and {used}. If this persists, start the study without them or with other old tasks."
     )

@@ -278,8 +278,8 @@ def test_ranks_are_of_the_lowest_value_so_far() -> None:
 
 
 def test_short_reason() -> None:
-    why = "The old runs say better (+0.58), the 12 new trials much worse (-1.35); exploits; predicted 0.2292 ± 1.1."
-    assert demo.short(why) == "The old runs say better, the 12 new trials much worse; exploits"
+    why = "Old runs rate this 0.6 sd above average, your 12 trials 1.4 sd below average. Exploiting"
+    assert demo.short(f"{why}: expected 0.229 (90%: 0.1 to 1.1).") == why
     assert demo.short("Drawn at random.") == "Drawn at random"
 
 

@@ -63,7 +63,7 @@ def test_every_third_trial_comes_from_the_rung_and_looks_are_counted():
     assert [math.ceil(2 / (s + 1) * ETA**s) for s in (1, 0)] == [ETA, 2]
     for trial in range(12):
         choice = QUICK(optimizer.view())
-        assert f"{ETA * (trial // 3 + 1)} old values looked at" in choice.note
+        assert f"{ETA * (trial // 3 + 1)} old values read" in choice.note
         promoted = optimizer.past.u[list(brackets(optimizer).promoted)]
         assert np.any(np.all(choice.best.u == promoted, axis=1)) == (trial % 3 == 0)
         run(optimizer, 1)

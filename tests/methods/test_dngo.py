@@ -39,7 +39,7 @@ def test_regression_on_the_net_of_the_trials_predicts_a_known_function():
 def test_alone_it_proposes_near_the_known_optimum():
     suggestion = told(DNGO(old=False, beta0=0.1)).ask()
     assert wave(np.array([list(suggestion.params.values())]))[0] > 1.8  # the maximum is 2
-    assert "new trials" in suggestion.why
+    assert "your trials" in suggestion.why
 
 
 def test_blind_to_old_runs_when_told_so():

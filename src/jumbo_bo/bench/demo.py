@@ -12,7 +12,6 @@ noise. Results are about the configuration with the lowest value seen, the one a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,7 +91,7 @@ def search(
     problem: Problem, past: History | Past, method: str, told: Sequence[Row], n: int, seed: int
 ) -> Iterator[tuple[Suggestion, float]]:
     """Trials len(told) + 1 ... n."""
-    optimizer = Optimizer(problem.space, past, problem.direction, n, method, seed)
+    optimizer = Optimizer(problem.space, past, problem.direction, n, method, seed, problem.candidates)
     for row in told:
         optimizer.tell(row.params, row.value)
     for trial in range(len(told) + 1, n + 1):
@@ -121,5 +120,5 @@ def score(case: Case, method: str, rows: Sequence[Row]) -> Score:
 
 
 def short(why: str) -> str:
-    """The sentence without its numbers: 'The old runs say better, the 4 new trials average; explores'."""
-    return re.sub(r" \([+-][\d.]+\)", "", why.split("; predicted", 1)[0]).rstrip(".")
+    """Without the prediction: 'Old runs rate this 0.5 sd above average; your 4 trials agree. Exploring'."""
+    return why.split(": expected", 1)[0].rstrip(".")

@@ -20,6 +20,7 @@ from optuna.samplers import TPESampler
 from optuna.trial import TrialState
 
 from jumbo_bo.data.history import History, Task
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods.base import Array, Choice, Recipe, View, closest
 from jumbo_bo.methods.optuna_samplers import distributions, state_of, study_of, to_u, trial_of
@@ -58,9 +59,9 @@ class BOHB(Recipe):
 
     def check(self, history: History) -> None:
         if not 1 <= self.min_resource < self.max_resource:
-            raise ValueError(f"bohb needs 1 <= min_resource < max_resource, got {self}")
+            raise InputError(f"bohb needs 1 <= min_resource < max_resource, got {self}")
         if self.rung < 2:
-            raise ValueError(f"eta is {self.rung}, expected at least 2; set eta or a larger max_resource")
+            raise InputError(f"eta is {self.rung}, expected at least 2; set eta or a larger max_resource")
 
     def learn(self, history: History, seed: int) -> LowFidelity:
         u, z, _ = History(history.space, (most_alike(history),)).wide()
@@ -72,7 +73,7 @@ class BOHB(Recipe):
 
     def __call__(self, view: View) -> Choice:
         done = self._brackets(view)
-        looks = f"{len(done.looked)} old values looked at so far"
+        looks = f"{len(done.looked)} old values read so far"
         waiting = [view.past.u[i] for i in done.promoted if not _among(view.past.u[i], view.taken)]
         if waiting:
             note = f"The best old value of {self.rung} configurations that a density model drew, {looks}"

@@ -47,7 +47,7 @@ class DNGO(NetRecipe):
     def __call__(self, view: View) -> Choice:
         if first := space_filling(view, self.initial):
             return first
-        note = f"The net of the {'old runs' if view.past else 'new trials'} says this point is good"
+        note = f"The net of {'the old runs' if view.past else 'your trials'} predicts a good result"
         return most_promising(view, self.surrogate(view), view.beta(self.schedule, self.beta0), note)
 
     def surrogate(self, view: View) -> Surrogate:

@@ -99,7 +99,7 @@ class GCP(Recipe):
             return thompson(view)
         beta = view.beta(self.schedule, self.beta0)
         trials = f"the ranks of {len(view.z)} new trials"
-        note = f"Going by the old runs, corrected by {trials}" if view.past else f"Going by {trials}"
+        note = f"Based on the old runs, corrected by {trials}" if view.past else f"Based on {trials}"
         scores = _corrected(view)
         best = view.domain.argmax(ucb(scores.predict, beta), view.rng, view.hints, view.taken)
         return Choice(best, in_units_of_z(view, scores), beta, note=note)
@@ -111,12 +111,12 @@ class GCP(Recipe):
 def thompson(view: View) -> Choice:
     """The best of one draw from N(mu(x), sigma(x)^2), independent between configurations."""
     if view.past is None:
-        return Choice(view.domain.random(view.rng, view.taken), note="Drawn at random, there are no old runs")
+        return Choice(view.domain.random(view.rng, view.taken), note="Drawn at random, as there are no old runs")
     domain, rng = view.domain, view.rng
     listed = domain if isinstance(domain, Finite) else Finite(view.space.sample(rng, SAMPLES), domain.featurise)
     mu, sigma = prior_at(listed.blocks)
     best = listed.best_of(mu + sigma * rng.standard_normal(len(mu)), rng, view.taken)
-    return Choice(best, in_units_of_z(view, PRIOR), note="The best of a random draw from what the old runs say")
+    return Choice(best, in_units_of_z(view, PRIOR), note="The best of a random draw from what the old runs predict")
 
 
 def prior_at(blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> mu (m,), sigma (m,)

@@ -51,7 +51,7 @@ class JumboJoint(NetRecipe):
         if view.past is None and (first := space_filling(view, self.initial)):
             return first
         if view.past is not None and self.contrast and len(view.taken) == 1:
-            return replace(spread(view, 0), note="A contrast to the first trial, by which the old runs can be judged")
+            return replace(spread(view, 0), note="A contrast to the first trial, to test the old runs")
         kernel = self._judged(view)
         gp = view.model(kernel)
         predict, beta = remembered(gp.predict), view.beta(self.schedule, self.beta0, self.rate)

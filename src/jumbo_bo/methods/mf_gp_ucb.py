@@ -53,10 +53,10 @@ class MFGPUCB(TaskGPRecipe):
         zeta = widen(self.zeta0, line.shift + line.slope * means[:, task] - view.z) if line.slope > 0 else math.inf
         target, beta = self.surrogate(view), view.beta(self.schedule, self.beta0)
         phi = lower_of(ucb(target.predict, beta), task, line, zeta, beta)
-        name, trials = repr(view.past.tasks[task]), f"the trials ({len(view.z)})"
-        note = f"The old runs of {name} and {trials} both allow that it is good"
+        name, trials = repr(view.past.tasks[task]), f"your {len(view.z)} trials"
+        note = f"Neither the old runs of {name} nor {trials} rule this point out"
         if zeta == math.inf:
-            note = f"{trials.capitalize()} contradict the old runs of {name}, which do not count"
+            note = f"{trials.capitalize()} contradict the old runs of {name}, which are ignored"
         return most_promising(view, target, beta, note, phi)
 
     def surrogate(self, view: View) -> Surrogate:

@@ -71,9 +71,9 @@ class MTABLR(Recipe):
     def __call__(self, view: View) -> Choice:
         if first := space_filling(view, self.initial):
             return first
-        who = "The net of all tasks" if view.past else "The net of the new trials"
+        who = "The net of all tasks" if view.past else "The net of your trials"
         beta = view.beta(self.schedule, self.beta0)
-        return most_promising(view, self.surrogate(view), beta, f"{who} says this point is good")
+        return most_promising(view, self.surrogate(view), beta, f"{who} predicts a good result")
 
     def surrogate(self, view: View) -> Surrogate:
         """Given the net, the best alpha and beta of the target are known exactly."""

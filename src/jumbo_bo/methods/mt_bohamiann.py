@@ -100,7 +100,7 @@ class MTBohamiann(Recipe):
         if view.past is None and (first := space_filling(view, self.initial)):
             return first
         nets = self.chains * self.samples
-        note = f"Highest upper bound by {nets} nets that explain the old runs and the new trials"
+        note = f"Highest upper bound over {nets} nets fitted to the old runs and your trials"
         return most_promising(view, self.surrogate(view), view.beta(self.schedule, self.beta0), note)
 
     def surrogate(self, view: View) -> Surrogate:

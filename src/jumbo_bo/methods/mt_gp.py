@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.data.history import History
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods.base import Choice, Recipe, Schedule, Surrogate, View, most_promising
 from jumbo_bo.methods.gp_ucb import GPUCB
@@ -53,8 +54,8 @@ class MTGP(Recipe):
 
     def check(self, history: History) -> None:
         if history.n_rows > self.most_rows:
-            raise ValueError(
-                f"mt-gp is an exact GP of all old rows and takes at most {self.most_rows:,} of them, the old runs have "
+            raise InputError(
+                f"mt-gp is an exact GP of all old rows and takes at most {self.most_rows:,}, but there are "
                 f"{history.n_rows:,}; use a method without this limit (jumbo-joint, rgpe), or read a sample of the "
                 f"rows: History.from_frame(frame.sample({self.most_rows}, seed=0), space, ...)"
             )
@@ -124,5 +125,7 @@ def _note(past: OldRows, phi: Array, n: int) -> str:
     b = past.prior.split(phi).b
     likeness = b[:-1, -1] / np.sqrt(np.diag(b)[:-1] * b[-1, -1])
     best = int(np.argmax(np.abs(likeness)))
-    trials = f"the {n} new trials" if n != 1 else "the one new trial"
-    return f"The old runs ({past.tasks[best]!r} correlates by {likeness[best]:.2f}) and {trials} say that it is good"
+    trials = f"your {n} trials" if n != 1 else "your one trial"
+    return (
+        f"The old runs (correlation with {past.tasks[best]!r}: {likeness[best]:.2f}) and {trials} predict a good result"
+    )

@@ -52,7 +52,8 @@ class OptunaSampler(Recipe):
         study.add_trials([trial_of(space, u) for u in view.pending])
         study.sampler = self._sampler(view.seed, len(view.taken))
         trial = study.ask(distributions(space))
-        note = f"{type(study.sampler).__name__} of Optuna proposes it, given {n} finished trial{'s' * (n != 1)}"
+        trials = f"{n} finished trials" if n != 1 else "one finished trial"
+        note = f"Proposed by Optuna's {type(study.sampler).__name__} from {trials}"
         return Choice(closest(view, to_u(space, trial.params)), note=note)
 
     def _replayed(self, view: View) -> Study:

@@ -142,6 +142,6 @@ def _tried(view: View, blocks: Blocks, w: Array) -> npt.NDArray[np.bool_]:  # ->
 
 def _note(names: tuple[str, ...], w: Array) -> str:
     if w[-1] == 0 and np.ptp(w[:-1]) == 0:
-        return "The old runs, all weighted alike, say that it is good"
+        return "The old runs, equally weighted, predict a good result"
     best = int(np.argmax(w[:-1]))
-    return f"The trials have {w[-1]:.0%} of the weight, of the old runs {names[best]!r} the most with {w[best]:.0%}"
+    return f"Your trials have {w[-1]:.0%} of the weight; of the old tasks, {names[best]!r} has the most ({w[best]:.0%})"

@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
-from scipy.optimize import minimize
 
 from jumbo_bo.models.kernel import (
     Blocks,
@@ -36,6 +35,7 @@ from jumbo_bo.models.kernel import (
     term_covariance,
     variance,
 )
+from jumbo_bo.models.map import TOLERANCE, maximum_a_posteriori
 
 __all__ = [
     "GP",
@@ -86,15 +86,12 @@ class GP:
     @cached_property
     def root(self) -> Array:
         """L^-1: a product with it is faster than solving for every point."""
-        return np.tril(dtrtri(self.chol, lower=1)[0])
+        return inverse_root(self.chol)
 
     @cached_property
     def log_likelihood(self) -> float:
         """log p(y | theta)."""
-        residual = self.y - prior_mean(self.kernel, self.blocks)
-        return float(
-            -0.5 * residual @ self.alpha - np.log(np.diag(self.chol)).sum() - len(self.y) / 2 * math.log(2 * math.pi)
-        )
+        return log_density(self.y - prior_mean(self.kernel, self.blocks), self.chol, self.alpha)
 
     def predict(self, blocks: Blocks) -> Normal:  # (m, .) -> mean (m,), sd (m,)
         return posterior(self, blocks)
@@ -166,29 +163,10 @@ def fit(kernel: Kernel, blocks: Blocks, y: Array, starts: Sequence[Array] = (), 
     median, sd = kernel.priors
     if len(y) == 0:
         return build(kernel, median, blocks, y)
-    objective = Evidence(kernel, blocks, y)
-
-    def loss(theta: Array) -> tuple[float, Array]:
-        value, gradient = objective(theta)
-        pull = (theta - median) / sd
-        return -value + 0.5 * float(pull @ pull), -gradient + pull / sd
-
-    # Where the likelihood is flat L-BFGS may run far off; 4 sd of the prior is as good as forever.
-    bounds = list(zip(np.maximum(median - 4 * sd, math.log(1e-8)), median + 4 * sd, strict=True))
-    best = None
-    for start in starts or (median,):
-        result = minimize(
-            loss,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": iterations, "gtol": 1e-2, "ftol": 1e-7},
-        )
-        if best is None or result.fun < best.fun:
-            best = result
-    assert best is not None
-    return build(kernel, best.x, blocks, y)
+    theta = maximum_a_posteriori(
+        Evidence(kernel, blocks, y), median, sd, starts, math.log(1e-8), {"maxiter": iterations, **TOLERANCE}
+    )
+    return build(kernel, theta, blocks, y)
 
 
 def fit_adam(
@@ -244,7 +222,6 @@ class Evidence:
         noise = float(np.exp(theta[-1]))
         chol = cholesky(cov, noise)
         alpha = solve(chol, self.y)
-        value = -0.5 * self.y @ alpha - np.log(np.diag(chol)).sum() - n / 2 * math.log(2 * math.pi)
         weight = 0.5 * (np.outer(alpha, alpha) - inverse_from_cholesky(chol))
         gradient = np.empty_like(theta)
         matern = iter(values)
@@ -258,7 +235,7 @@ class Evidence:
             slope *= weight
             gradient[s.start + 1 : s.stop] = 5 / 3 * scale[1:] ** -2 * (flat @ slope.ravel())
         gradient[-1] = noise * np.trace(weight)
-        return float(value), gradient
+        return log_density(self.y, chol, alpha), gradient
 
 
 def weigh(weights: Array, pairs: Array) -> Array:  # (groups,), (groups, n, n) -> (n, n)
@@ -292,6 +269,15 @@ def cholesky(cov: Array, noise: float) -> Array:
 def solve(chol: Array, y: Array) -> Array:
     x: Array = dpotrs(chol, y, lower=1)[0]
     return x
+
+
+def inverse_root(chol: Array) -> Array:  # L -> L^-1
+    return np.tril(dtrtri(chol, lower=1)[0])
+
+
+def log_density(y: Array, chol: Array, alpha: Array) -> float:
+    """log N(y | 0, L L^T), where alpha = (L L^T)^-1 y (Rasmussen & Williams, Eq. 2.30)."""
+    return float(-0.5 * y @ alpha - np.log(np.diag(chol)).sum() - len(y) / 2 * math.log(2 * math.pi))
 
 
 def inverse_from_cholesky(chol: Array) -> Array:
