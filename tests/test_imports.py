@@ -32,7 +32,12 @@ ROOMS = (
     "bench",
     "cli",
 )
-JAX = {"learning/pretrain.py", "learning/learners/bnn.py", "learning/learners/copula.py"}
+JAX = {
+    "learning/learners/bnn.py",
+    "learning/learners/copula.py",
+    "learning/learners/deep_kernel.py",
+    "learning/pretrain.py",
+}
 ONLY_IN = {
     "jax": JAX,
     "optax": JAX,

@@ -9,8 +9,10 @@ from jumbo_bo.methods.base import Choice, Recipe, Surrogate, View
 from jumbo_bo.methods.bohb import BOHB
 from jumbo_bo.methods.box_gp_ucb import BoxGPUCB
 from jumbo_bo.methods.dngo import DNGO
+from jumbo_bo.methods.fsbo import FSBO
 from jumbo_bo.methods.gcp import GCP
 from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.methods.hyperbo import HyperBO
 from jumbo_bo.methods.joint import JumboJoint
 from jumbo_bo.methods.jumbo import Jumbo, OfflineDKL
 from jumbo_bo.methods.mf_gp_ucb import MFGPUCB
@@ -37,6 +39,8 @@ METHODS: dict[str, Recipe] = {
     "box-gp-ucb": BoxGPUCB(),
     "mt-gp": MTGP(),
     "rgpe": RGPE(),
+    "fsbo": FSBO(),
+    "hyperbo": HyperBO(),
     "bohb": BOHB(),
     "tpe": OptunaSampler("tpe"),
     "optuna-gp": OptunaSampler("optuna-gp"),
@@ -47,6 +51,7 @@ METHODS: dict[str, Recipe] = {
 __all__ = [
     "BOHB",
     "DNGO",
+    "FSBO",
     "GCP",
     "GPUCB",
     "METHODS",
@@ -56,6 +61,7 @@ __all__ = [
     "RGPE",
     "BoxGPUCB",
     "Choice",
+    "HyperBO",
     "Jumbo",
     "JumboJoint",
     "MTBohamiann",

@@ -92,7 +92,7 @@ def meta_train(data: Sequence[TaskRows], shape: Shape, plan: Plan, seed: int) ->
     rng = np.random.default_rng([seed, 4])
     learned, held_out = _split(data, rng)
     params = best = initial(shape, rng)
-    if not held_out:
+    if not held_out or plan.steps < 1:
         return best, 0
     n_steps = ROUND * math.ceil(plan.steps / ROUND)
     rates = plan.rate * training.rate_factors("cosine", n_steps).astype(float)
