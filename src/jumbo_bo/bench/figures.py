@@ -42,6 +42,8 @@ STYLES = {
     "mt-ablr": (OLIVE, "-"),
     "dngo": (OLIVE, "--"),
     "mt-bohamiann": (PURPLE, "--"),
+    "fsbo": (TEAL, "--"),
+    "hyperbo": (TEAL, ":"),
 }
 OTHERS = tuple((colour, dash) for dash in ("-", "--", ":") for colour in (BLUE, RED, GREEN, PURPLE, ORANGE, TEAL, PINK))
 FEW_TICKS = 8  # all of them are written at a logarithmic axis
