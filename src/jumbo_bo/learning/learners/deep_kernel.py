@@ -28,12 +28,12 @@ import numpy as np
 import numpy.typing as npt
 import optax
 from jax.scipy.linalg import cho_solve
-from threadpoolctl import threadpool_limits
 
 from jumbo_bo.data.history import History
 from jumbo_bo.learning import training
 from jumbo_bo.learning.deep_gp import Shape, parts
 from jumbo_bo.learning.training import ROUND, Array32
+from jumbo_bo.models.threads import one_thread
 
 Array = npt.NDArray[np.float64]
 
@@ -98,7 +98,7 @@ def meta_train(data: Sequence[TaskRows], shape: Shape, plan: Plan, seed: int) ->
     rates = plan.rate * training.rate_factors("cosine", n_steps).astype(float)
     valid = next(_batches(held_out, plan._replace(stretch=1.0, shift=0.0), rng, VALIDATION))
     best_loss, best_step = math.inf, 0
-    with jax.enable_x64(True), threadpool_limits(1):  # small matrices: a second thread mostly waits
+    with jax.enable_x64(True), one_thread():
         state: Any = (params, _moments(params))
         size = min(plan.tasks, len(learned))
         for step, batch in zip(range(0, n_steps + 1, ROUND), _batches(learned, plan, rng, ROUND * size), strict=False):
@@ -118,7 +118,7 @@ def tune(params: Array, shape: Shape, rows: TaskRows, steps: int, rate: float) -
     if n == 0 or steps == 0:
         return params
     size = max(PADDED, 1 << (n - 1).bit_length())
-    with jax.enable_x64(True), threadpool_limits(1):
+    with jax.enable_x64(True), one_thread():
         made = _tuned(params, _filled(rows, np.arange(n), size), np.full(steps, rate), shape)
         return np.asarray(made)
 
