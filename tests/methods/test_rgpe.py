@@ -112,7 +112,7 @@ def test_with_few_trials_the_old_models_share_the_weight():
     optimizer = told(RGPE(), history(target, noise), 2)
     view = optimizer.view()
     np.testing.assert_allclose(RGPE().weights(view, view.fit(cold_kernel(PLANE))), [0.5, 0.5, 0.0])
-    assert "alike" in optimizer.ask().why
+    assert "equally weighted" in optimizer.ask().why
 
 
 def test_first_suggestion_is_near_the_optimum_of_an_identical_old_task():
