@@ -11,7 +11,7 @@ from jumbo_bo.data.history import History, Task
 from jumbo_bo.learning.row_gp import best_and_others
 from jumbo_bo.methods import GPUCB, RGPE
 from jumbo_bo.methods.rgpe import draw, loo_ranking_loss, mix, rank_weights, ranking_loss
-from jumbo_bo.methods.task_gps import joint, learn_tasks
+from jumbo_bo.methods.task_gps import TaskGPs, joint, learn_tasks
 from jumbo_bo.models.gp import build, covariance, posterior
 from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.optimizer import Optimizer
@@ -148,5 +148,5 @@ def test_large_tasks_are_represented_by_their_best_and_a_sample():
     rows = best_and_others(task, 90, np.random.default_rng(0))
     assert len(set(rows)) == 90
     assert set(range(270, 300)) <= set(rows)
-    learned = learn_tasks(History(PLANE, (task,)), 90, 0)
+    learned = learn_tasks(TaskGPs, History(PLANE, (task,)), 90, 0)
     assert len(learned.gps[0].y) == 90

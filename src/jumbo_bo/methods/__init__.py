@@ -9,6 +9,7 @@ from jumbo_bo.methods.base import Choice, Recipe, Surrogate, View
 from jumbo_bo.methods.bohb import BOHB
 from jumbo_bo.methods.box_gp_ucb import BoxGPUCB
 from jumbo_bo.methods.dngo import DNGO
+from jumbo_bo.methods.empirical_gp import EmpiricalGP
 from jumbo_bo.methods.gcp import GCP
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.methods.joint import JumboJoint
@@ -37,6 +38,7 @@ METHODS: dict[str, Recipe] = {
     "box-gp-ucb": BoxGPUCB(),
     "mt-gp": MTGP(),
     "rgpe": RGPE(),
+    "empirical-gp": EmpiricalGP(),
     "bohb": BOHB(),
     "tpe": OptunaSampler("tpe"),
     "optuna-gp": OptunaSampler("optuna-gp"),
@@ -56,6 +58,7 @@ __all__ = [
     "RGPE",
     "BoxGPUCB",
     "Choice",
+    "EmpiricalGP",
     "Jumbo",
     "JumboJoint",
     "MTBohamiann",

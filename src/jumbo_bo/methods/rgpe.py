@@ -21,7 +21,8 @@ import numpy.typing as npt
 from jumbo_bo.methods.base import Choice, Schedule, Surrogate, View, most_promising
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.methods.task_gps import TaskGPRecipe, joint
-from jumbo_bo.models.gp import GP, Blocks, Normal, cholesky, covariance, inverse_from_cholesky, posterior
+from jumbo_bo.models.evidence import cholesky, inverse_from_cholesky
+from jumbo_bo.models.gp import GP, Blocks, Normal, covariance, posterior
 from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.search.acquisition import Predict, noisy, ucb
 from jumbo_bo.search.argmax import Finite

@@ -23,7 +23,8 @@ import numpy.typing as npt
 from scipy.linalg.lapack import dtrtri
 from scipy.optimize import minimize
 
-from jumbo_bo.models.gp import CHUNK, Normal, cholesky, inverse_from_cholesky, pairs_of, solve, weigh
+from jumbo_bo.models.evidence import cholesky, inverse_from_cholesky, pairs_of, solve, weigh
+from jumbo_bo.models.gp import CHUNK, Normal
 from jumbo_bo.models.kernel import LogNormal, Term, term_covariance
 
 Array = npt.NDArray[np.float64]
