@@ -21,6 +21,7 @@ from jumbo_bo.methods.mt_gp import MTGP
 from jumbo_bo.methods.optuna_samplers import OptunaSampler
 from jumbo_bo.methods.random import Random
 from jumbo_bo.methods.rgpe import RGPE
+from jumbo_bo.methods.scaml_gp import ScaMLGP
 
 METHODS: dict[str, Recipe] = {
     "jumbo-joint": JumboJoint(),
@@ -39,6 +40,7 @@ METHODS: dict[str, Recipe] = {
     "mt-gp": MTGP(),
     "rgpe": RGPE(),
     "empirical-gp": EmpiricalGP(),
+    "scaml-gp": ScaMLGP(),
     "bohb": BOHB(),
     "tpe": OptunaSampler("tpe"),
     "optuna-gp": OptunaSampler("optuna-gp"),
@@ -66,6 +68,7 @@ __all__ = [
     "OptunaSampler",
     "Random",
     "Recipe",
+    "ScaMLGP",
     "Surrogate",
     "View",
 ]
