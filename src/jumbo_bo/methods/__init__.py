@@ -6,6 +6,7 @@ May import: space, data, models, learning, search.
 from __future__ import annotations
 
 from jumbo_bo.methods.base import Choice, Recipe, Surrogate, View
+from jumbo_bo.methods.best_first import BestFirst
 from jumbo_bo.methods.bohb import BOHB
 from jumbo_bo.methods.box_gp_ucb import BoxGPUCB
 from jumbo_bo.methods.dngo import DNGO
@@ -41,6 +42,7 @@ METHODS: dict[str, Recipe] = {
     "rgpe": RGPE(),
     "empirical-gp": EmpiricalGP(),
     "scaml-gp": ScaMLGP(),
+    "best-first": BestFirst(),
     "bohb": BOHB(),
     "tpe": OptunaSampler("tpe"),
     "optuna-gp": OptunaSampler("optuna-gp"),
@@ -58,6 +60,7 @@ __all__ = [
     "MTABLR",
     "MTGP",
     "RGPE",
+    "BestFirst",
     "BoxGPUCB",
     "Choice",
     "EmpiricalGP",
