@@ -25,7 +25,7 @@ import numpy as np
 from jumbo_bo.bench.fcnet import leave_one_out
 from jumbo_bo.bench.run import ONE_THREAD, parse_method, split_names, stamp
 from jumbo_bo.data.history import History, Task
-from jumbo_bo.methods import METHODS, Learner
+from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
 
 LIMIT = 600  # CPU seconds of one cell
@@ -48,7 +48,7 @@ def measure(method: str, rows: int) -> dict[str, float | str]:
         )
     except ValueError as error:
         return {"refuses": str(error)}
-    _ = optimizer.net, optimizer.past
+    _ = optimizer.past
     learning = time.process_time() - start
     for u in problem.space.sample(rng, 20):
         params = problem.space.decode(u)
@@ -100,7 +100,7 @@ def main() -> None:
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for method in methods:
         recipe = parse_method(method)
-        blind = recipe.preset is None and not isinstance(recipe, Learner)
+        blind = recipe.learns is None
         for n in rows:
             if blind and f"{method} {rows[0]}" in results:
                 results.setdefault(f"{method} {n}", results[f"{method} {rows[0]}"])

@@ -59,7 +59,7 @@ TESTS = {
     "space/space": ["space/test_space.py"],
     "space/axes": ["space/test_space.py"],
     "learning/features": ["learning/test_features.py", "learning/test_row_gp.py"],
-    "learning/net_file": ["learning/test_features.py", "learning/test_row_gp.py"],
+    "learning/past_file": ["learning/test_features.py", "learning/test_row_gp.py"],
     "learning/training": ["learning/test_training.py", "learning/test_pretrain.py"],
     "optimizer": ["test_optimizer.py"],
     "trials": ["test_optimizer.py"],

@@ -251,7 +251,7 @@ def gate_by_both(space, threshold, gate, net, new):
         kernel = model.covar_module.kernel
         assert {t.block for t in kernel.terms} == {block}
         theta = model.covar_module.theta.numpy()
-        scores.append(ucb(gps.build(kernel, theta, exact_blocks(space, net, view.u), view.z), 2.5))
+        scores.append(ucb(gps.build(kernel, theta, exact_blocks(space, net, view.u), view.z).predict, 2.5))
     blocks = exact_blocks(space, net, new)
     warm_best = float(scores[0](blocks).max())
     ours = gated(*scores, warm_best, threshold, gate)(blocks)
@@ -296,7 +296,7 @@ def test_jumbo_models_are_those_of_the_recipe(options, method, rng):
     view, new = optimizer.view(), rng.random((40, 4))
     choice = optimizer.recipe(view)
     warm, cold = parts.jumbo_models(optimizer)
-    mean, sd = gps.posterior(choice.gp, view.domain.featurise(new))
+    mean, sd = gps.posterior(choice.surrogate.gp, view.domain.featurise(new))
     posterior = (cold if choice.inside_gate else warm).posterior(torch.tensor(new))
     np.testing.assert_allclose(posterior.mean[:, 0].numpy(), mean, atol=1e-5)
     np.testing.assert_allclose(posterior.variance[:, 0].sqrt().numpy(), sd, atol=1e-5)

@@ -15,17 +15,18 @@ from jumbo_bo.data.warp import Warp
 from jumbo_bo.explain import (
     Explanation,
     OldRun,
-    Parts,
     Prediction,
     interval_reach,
     nearest,
     parts,
-    predict,
+    predictions,
     witnesses,
 )
 from jumbo_bo.learning.pretrain import Pretraining, pretrain
-from jumbo_bo.models.gp import posterior
+from jumbo_bo.methods import Surrogate
+from jumbo_bo.models.gp import Normal, posterior
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.search.acquisition import noisy
 from jumbo_bo.space.space import Space
 
 SPACE = Space({"x": FloatDistribution(0, 1), "kind": CategoricalDistribution(["a", "b", "c"])})
@@ -74,10 +75,11 @@ def test_old_and_new_add_up_to_the_posterior_mean(optimizer):
     """Relative to the average finished trial, which the GP's means at the trials give."""
     choice = optimizer.recipe(optimizer.view())
     blocks = optimizer.view().domain.featurise(choice.best.u[None])
-    p = parts(choice, blocks)
-    average = posterior(choice.gp, choice.gp.blocks).mean.mean()
+    gp = choice.surrogate.gp
+    p = parts(choice.surrogate, blocks)
+    average = posterior(gp, gp.blocks).mean.mean()
     assert p.old + p.new + average == pytest.approx(p.mean, abs=1e-9)
-    assert p.mean == pytest.approx(posterior(choice.gp, blocks).mean[0])
+    assert p.mean == pytest.approx(posterior(gp, blocks).mean[0])
 
 
 def test_trust_is_a_share_and_starts_with_the_old_runs(optimizer):
@@ -103,7 +105,11 @@ def test_gate_and_beta_are_told():
 def test_the_interval_is_about_a_value_in_the_users_units(mean, sd, noise, sign):
     """Before the first trial: a value drawn from the model falls below low and above high once in twenty times each."""
     warp = Warp(0, 5.0, 3.0)
-    p = predict(Parts(0.0, 0.0, mean, sd, noise), warp, sign, interval_reach(0, True))
+
+    def predict(_):
+        return Normal(np.array([mean]), np.array([sd]))
+
+    (p,) = predictions(Surrogate(predict, noisy(predict, noise)), {}, warp, sign, interval_reach(0, True))
     assert p.low <= p.mean <= p.high
     ends = sorted(warp(sign * np.array([p.low, p.high])))
     spread = math.sqrt(sd**2 + noise)

@@ -1,4 +1,4 @@
-"""Rooms import in one direction, from the edges to the maths, and `import jumbo_bo` stays light."""
+"""Rooms import in one direction, from the edges to the maths, `import jumbo_bo` stays light, and files are short."""
 
 from __future__ import annotations
 
@@ -112,6 +112,19 @@ def test_the_walk_of_a_suggestion() -> None:
     calls, crossings = house.walk(trials=2)
     assert {"optimizer.py", "methods/joint.py", "models/gp.py", "search/argmax.py", "explain.py"} <= set(calls)
     assert len(calls) <= crossings < calls.total()
+
+
+# A file of tests is read one test at a time, so it may be longer.
+LONGEST = {"src": 300, "benchmarks": 300, "docs": 300, "tests": 550}
+
+
+@pytest.mark.parametrize("folder", LONGEST)
+def test_files_are_readable_in_one_sitting(folder: str) -> None:
+    files = sorted((REPO / folder).rglob("*.py"))
+    assert files
+    sizes = {path.relative_to(REPO).as_posix(): len(path.read_text().splitlines()) for path in files}
+    long = {name: lines for name, lines in sizes.items() if lines > LONGEST[folder]}
+    assert not long, f"more than {LONGEST[folder]} lines; split by idea: {long}"
 
 
 def loaded_by(code: str) -> set[str]:

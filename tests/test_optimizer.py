@@ -281,7 +281,7 @@ def test_hyperparameters_of_eq_1_are_a_start_of_the_fits(monkeypatch):
     """Old data of the target gave them; one length scale stands for all."""
     history = History(SPACE, (old_task("a"),), target=old_task("new", n=6, seed=1))
     optimizer = Optimizer(SPACE, history, n_trials=10, method="jumbo")
-    optimizer.net = pretrain(history, replace(PRESETS["hpo"], max_steps=200))
+    optimizer.past = pretrain(history, replace(PRESETS["hpo"], max_steps=200))
     starts, limits, fit = [], [], gps.fit
 
     def spy(kernel, blocks, y, given=(), iterations=100):

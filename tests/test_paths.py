@@ -17,7 +17,7 @@ from jumbo_bo.data.history import History
 from jumbo_bo.data.readers import from_storage
 from jumbo_bo.data.storage import opened
 from jumbo_bo.data.trackers import from_ray, from_wandb
-from jumbo_bo.learning import nets
+from jumbo_bo.learning import cache
 from jumbo_bo.paths import at_home, whole
 from jumbo_bo.report import write
 from jumbo_bo.study.guess import read_table
@@ -74,10 +74,10 @@ def test_what_is_meant(home: Path, written: str, meant: str) -> None:
 def test_caches(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Optimizer(SPACE, cache="~/x").cache == home / "x"
     monkeypatch.setenv("JUMBO_CACHE", "~/own")
-    assert nets.default_folder() == home / "own"
+    assert cache.default_folder() == home / "own"
     monkeypatch.delenv("JUMBO_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "~/all")
-    assert nets.default_folder() == home / "all" / "jumbo-bo"
+    assert cache.default_folder() == home / "all" / "jumbo-bo"
 
 
 def test_the_cache_of_a_sampler_and_files_of_a_net(home: Path) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import optuna
 import pytest
-from jumbo_bo.learning.nets import learned
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
@@ -22,6 +21,7 @@ from optuna.trial import TrialState, create_trial
 
 from jumbo_bo import JumboSampler, read_history, studies
 from jumbo_bo.data.readers import from_study
+from jumbo_bo.learning.pretrain import pretrain
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods import JumboJoint
 from jumbo_bo.space.space import Space
@@ -241,7 +241,7 @@ def test_without_any_space_it_is_learned_from_the_study():
 
 def test_a_net_needs_its_space(old):
     history = from_study(old, Space(SPACE))
-    net = learned(history, SMALL, 0, None)
+    net = pretrain(history, SMALL)
     with pytest.raises(ValueError, match="does not tell its parameters; pass search_space="):
         JumboSampler(net)
     with pytest.raises(ValueError, match="made for another search space"):
@@ -470,12 +470,12 @@ WORKER = """
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
     from jumbo_bo import JumboSampler, read_history
-    from jumbo_bo.learning import nets
+    from jumbo_bo.methods import JumboJoint
     from test_sampler import GRID, QUICK, Space, cost
 
     address, n, method, go = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
-    learn, learned = nets._learn, []
-    nets._learn = lambda *args: (learned.append(1), learn(*args))[1]
+    learn, learned = JumboJoint.learn, []
+    JumboJoint.learn = lambda *args: (learned.append(1), learn(*args))[1]
     storage = address if "://" in address else JournalStorage(JournalFileBackend(address))
     method = QUICK if method == "quick" else method
     sampler = JumboSampler(read_history("old.csv", Space(GRID)), method=method, n_trials=12, seed=5)

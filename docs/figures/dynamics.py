@@ -109,7 +109,7 @@ def next_round(net: FeatureNet, observed: Array) -> Dynamics:  # observed (n, 1)
     warm_posterior, cold_posterior = posterior(warm, grid), posterior(cold, grid)
 
     beta = paper_beta()(ROUND, BUDGET)
-    warm_score, cold_score = ucb(warm, beta), ucb(cold, beta)
+    warm_score, cold_score = ucb(warm.predict, beta), ucb(cold.predict, beta)
     warm_ucb = warm_score(grid)
     best = float(warm_ucb.max())  # line 5
     acquisition = gated(warm_score, cold_score, best, THRESHOLD)(grid)  # lines 6 and 7

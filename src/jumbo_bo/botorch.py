@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.row_gp import RowGP
 from jumbo_bo.methods import Jumbo, JumboJoint, OfflineDKL
@@ -70,7 +71,7 @@ class Features(InputTransform, Module):
         self.widths = {"1": 1, "x": len(space.groups)}
         if net is not None:
             if net.space_fingerprint != space.fingerprint:
-                raise ValueError("the net was trained for another space; pretrain again for this one")
+                raise InputError("the net was trained for another space; pretrain again for this one")
             self.widths |= {"h": net.n_z, "g": net.g_basis.shape[1], "m": 1}
             self.weights = ParameterList(_tensor(weight) for weight, _ in net.layers)
             self.biases = ParameterList(_tensor(bias) for _, bias in net.layers)
@@ -82,13 +83,13 @@ class Features(InputTransform, Module):
     def columns(self, block: str) -> tuple[int, ...]:
         """Where a block is in what `transform` returns."""
         if block not in self.widths:
-            raise ValueError(f"the GP uses the block {block!r}, which needs the pretrained net; pass net=optimizer.net")
+            raise InputError(f"the GP uses the block {block!r}, which needs the pretrained net; pass net=optimizer.net")
         start = sum(list(self.widths.values())[: list(self.widths).index(block)])
         return tuple(range(start, start + self.widths[block]))
 
     def transform(self, X: Tensor) -> Tensor:  # (..., d) -> (..., P)
         if X.shape[-1] != self.space.d:
-            raise ValueError(f"X has {X.shape[-1]} columns, expected {self.space.d}: {', '.join(self.space.names)}")
+            raise InputError(f"X has {X.shape[-1]} columns, expected {self.space.d}: {', '.join(self.space.names)}")
         x = torch.cat([_axis_columns(axis, X[..., i]) for i, axis in enumerate(self.space.axes)], dim=-1)
         blocks = [torch.ones_like(X[..., :1]), x]
         if self.has_net:
@@ -141,7 +142,7 @@ class Terms(GPyTorchKernel):
         self.columns = [list(features.columns(term.block)) for term in kernel.terms]
         for term, columns in zip(kernel.terms, self.columns, strict=True):
             if len(columns) != len(term.groups):
-                raise ValueError(
+                raise InputError(
                     f"the GP has {len(term.groups)} columns in its block {term.block!r}, this space and net give "
                     f"{len(columns)}; give those it was fitted with"
                 )
@@ -179,7 +180,7 @@ def gp_model(gp: GP, u: Array, space: Space, net: FeatureNet | None = None) -> S
     """The fitted GP over raw inputs. `u` (n, d) are the points it is conditioned on, in the order of gp.y; the net is
     needed when its kernel uses the blocks h, g or m. Hyperparameters are ours and stay as they are."""
     if len(u) != len(gp.y):
-        raise ValueError(f"u has {len(u)} points, but the GP is conditioned on {len(gp.y)}; give the points of gp.y")
+        raise InputError(f"u has {len(u)} points, but the GP is conditioned on {len(gp.y)}; give the points of gp.y")
     mean = gp.kernel.mean
     used = {term.block for term in gp.kernel.terms} | {mean}
     features = Features(space, net if used & set(NET_BLOCKS) else None)
@@ -209,7 +210,7 @@ def jumbo_models(optimizer: Optimizer) -> tuple[SingleTaskGP, SingleTaskGP]:
     """The warm- and the cold-GP of Algorithm 1, with the options of the optimizer's recipe if it has them."""
     view, recipe = optimizer.view(), optimizer.recipe
     if view.past is None:
-        raise ValueError(
+        raise InputError(
             "there are no old runs, so there is no warm-GP; give the Optimizer a history and a method that uses it, "
             "such as method='jumbo'"
         )
@@ -236,7 +237,7 @@ class Gate(AcquisitionFunction):
         gate: GateKind = "printed",
     ) -> None:
         if gate not in ("printed", "constrained"):
-            raise ValueError(f"gate is {gate!r}, expected 'printed' or 'constrained'")
+            raise InputError(f"gate is {gate!r}, expected 'printed' or 'constrained'")
         super().__init__(model=cold)
         self.warm, self.cold = UpperConfidenceBound(warm, beta), UpperConfidenceBound(cold, beta)
         self.warm_best, self.threshold = warm_best, threshold
@@ -255,7 +256,7 @@ def warm_best(
     """The best warm UCB, Algorithm 1, line 5: exact over `choices` (N, d), or searched within `bounds` (2, d)."""
     score = UpperConfidenceBound(warm, beta)
     if (choices is None) == (bounds is None):
-        raise ValueError("warm_best needs either choices (N, d), scored all, or bounds (2, d), to search within")
+        raise InputError("warm_best needs either choices (N, d), scored all, or bounds (2, d), to search within")
     if choices is not None:
         with torch.no_grad():
             return max(float(score(part.unsqueeze(-2)).max()) for part in choices.split(CHUNK))

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import ThreadpoolController
 
 from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
+from jumbo_bo.errors import InputError
 from jumbo_bo.explain import (
     UNKNOWN,
     Explanation,
@@ -38,36 +37,19 @@ from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import METHODS, Choice, Recipe, View
 from jumbo_bo.models import gp as gps
+from jumbo_bo.models.threads import one_thread
 from jumbo_bo.paths import at_home
 from jumbo_bo.search.argmax import Domain, domain_of, encode_candidates, listed, sobol
 from jumbo_bo.space.space import Params, Space
-from jumbo_bo.trials import Fits, Trial, Trials, old_trials
+from jumbo_bo.suggestion import BestTrial, Suggestion
+from jumbo_bo.trials import Fits, Pending, Trial, Trials, old_trials
 
 Array = npt.NDArray[np.float64]
 Direction = Literal["minimize", "maximize"]
 
+__all__ = ["BestTrial", "Direction", "Optimizer", "Suggestion"]
+
 FAILED = math.nan
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    number: int  # 0, 1, ... within the study
-    params: Params
-    explanation: Explanation
-
-    @property
-    def why(self) -> str:
-        return self.explanation.why
-
-    @property
-    def predicted(self) -> Prediction:
-        """In the user's units."""
-        return self.explanation.predicted
-
-
-class BestTrial(NamedTuple):
-    params: Params
-    value: float
 
 
 class Optimizer:
@@ -92,11 +74,11 @@ class Optimizer:
         cache: str | Path | None = None,
     ) -> None:
         if direction not in ("minimize", "maximize"):
-            raise ValueError(f"direction is {direction!r}, expected 'minimize' or 'maximize'")
+            raise InputError(f"direction is {direction!r}, expected 'minimize' or 'maximize'")
         if n_trials is not None and n_trials < 1:
-            raise ValueError(f"n_trials is {n_trials}, expected at least 1, or None when the budget is unknown")
+            raise InputError(f"n_trials is {n_trials}, expected at least 1, or None when the budget is unknown")
         if isinstance(method, str) and method not in METHODS:
-            raise ValueError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
+            raise InputError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
         self.space = space
         self.history = history
         self.direction = direction
@@ -111,8 +93,7 @@ class Optimizer:
         self._listed = None if self.candidates is None else encode_candidates(space, self.candidates)
         self._trials = old_trials(space, history.target if isinstance(history, History) else None, seed)
         self._n_old = len(self._trials)
-        self._pending: dict[int, tuple[Suggestion, Array]] = {}
-        self._elsewhere: list[Array] = []  # being tried by other processes
+        self._pending = Pending()
         self._fits = Fits()
         self._memory: dict[Hashable, Any] = {}
         self.suggestions: list[Suggestion] = []
@@ -124,7 +105,7 @@ class Optimizer:
         if isinstance(history, Past):
             made_for, wanted = history.space_fingerprint, recipe.learns
             if wanted is not None and not isinstance(history, wanted):
-                raise ValueError(
+                raise InputError(
                     f"{self.method} learns a {wanted.__name__} from the old runs, and history is a "
                     f"{type(history).__name__}; pass their History"
                 )
@@ -132,7 +113,7 @@ class Optimizer:
             made_for = self.space.fingerprint if history is None else history.space.fingerprint
             recipe.check(history or History.empty(self.space))
         if made_for != self.space.fingerprint:
-            raise ValueError("history was made for another space; read the old runs again with this one")
+            raise InputError("history was made for another space; read the old runs again with this one")
 
     def ask(self, running: Sequence[Mapping[str, Any]] | None = None) -> Suggestion:
         """The next configuration to try. It stays pending until told or failed.
@@ -141,21 +122,21 @@ class Optimizer:
         as in a storage that several processes share.
         """
         if running is not None:
-            self._pending, self._elsewhere = {}, [self.space.encode(params) for params in running]
-        with _one_thread():
+            self._pending = Pending([self.space.encode(params) for params in running])
+        with one_thread():
             trials = self._finished()
             view = self._view(trials)
             choice = self.recipe(view)
             suggestion = self._suggestion(choice, view, trials.warp)
         self.suggestions.append(suggestion)
         # Encoded from what the user sees, so that telling by parameters in another process is the same to the bit.
-        self._pending[suggestion.number] = (suggestion, self.space.encode(suggestion.params))
+        self._pending.add(suggestion.number, suggestion.params, self.space.encode(suggestion.params))
         return suggestion
 
     def ask_many(self, n: int) -> list[Suggestion]:
         """n configurations to try at the same time; each knows of the ones before it."""
         if n < 1:
-            raise ValueError(f"n is {n}, expected at least 1")
+            raise InputError(f"n is {n}, expected at least 1")
         return [self.ask() for _ in range(n)]
 
     def tell(self, suggestion: Suggestion | Mapping[str, Any], value: float) -> None:
@@ -177,26 +158,25 @@ class Optimizer:
 
     def predict(self, configurations: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         """What the model expects of these configurations, in the user's units, after all it was told."""
-        with _one_thread():
+        with one_thread():
             trials = self._finished()
             view = self._view(trials)
             surrogate = self.recipe.surrogate(view)
             if surrogate is None:
-                raise ValueError(f"{self.method} has no model that could predict values, or not yet")
+                raise InputError(f"{self.method} has no model that could predict values, or not yet")
             u = np.array([self.space.encode(params) for params in configurations]).reshape(-1, self.space.d)
             return predictions(surrogate, self._domain.featurise(u), trials.warp, self._sign, self._reach(view))
 
     def restarted(self, candidates: Sequence[Params] | None = None, seed: int | None = None) -> Optimizer:
         """The same optimizer before it was told anything, perhaps with other candidates or another seed; what was
         learned from the old runs is shared, not learned again."""
-        listed = self.candidates if candidates is None else candidates
         chosen = self.seed if seed is None else seed
         fresh = Optimizer(
-            self.space, self.history, self.direction, self.n_trials, self.recipe, chosen, listed, self.cache
+            self.space, self.history, self.direction, self.n_trials, self.recipe, chosen, candidates, self.cache
         )
         fresh.method, fresh.past = self.method, self.past
         if candidates is None:
-            fresh._domain = self._domain
+            fresh.candidates, fresh._listed, fresh._domain = self.candidates, self._listed, self._domain
         return fresh
 
     @property
@@ -246,7 +226,7 @@ class Optimizer:
         return Trials(tuple(self._trials), self._n_old, self.space.d, self._old_warps)
 
     def _view(self, trials: Trials) -> View:
-        pending = [*self._elsewhere, *(u for _, u in self._pending.values())]
+        pending = self._pending.points
         return View(
             space=self.space,
             domain=self._domain,
@@ -294,27 +274,20 @@ class Optimizer:
 
     @cached_property
     def _witnesses(self) -> Witnesses | None:
-        listens = self.recipe.learns is not None
-        return witnesses(self.history) if listens and isinstance(self.history, History) else None
+        return witnesses(self.history) if self.recipe.learns and isinstance(self.history, History) else None
 
     def _finish(self, suggestion: Suggestion | Mapping[str, Any], y: float) -> None:
         if isinstance(suggestion, Suggestion):
             # By number and parameters: a copy that travelled between processes is as good as the original.
-            pending = self._pending.get(suggestion.number)
-            if pending is None or pending[0].params != suggestion.params:
+            u = self._pending.take(suggestion.number, suggestion.params)
+            if u is None:
                 known = any((s.number, s.params) == (suggestion.number, suggestion.params) for s in self.suggestions)
                 problem = "was already told or failed" if known else "is not from this optimizer"
-                raise ValueError(f"suggestion {suggestion.number} {problem}; to add a repeat, tell its .params")
-            _, u = self._pending.pop(suggestion.number)
+                raise InputError(f"suggestion {suggestion.number} {problem}; to add a repeat, tell its .params")
             self._trials.append(Trial(u, suggestion.params, y))
             return
         u = self.space.encode(suggestion)
-        elsewhere = [i for i, other in enumerate(self._elsewhere) if _same(u, other)]
-        here = [number for number, (_, other) in self._pending.items() if _same(u, other)]
-        if elsewhere:
-            del self._elsewhere[elsewhere[0]]
-        elif here:
-            del self._pending[here[0]]
+        self._pending.remove(u)
         self._trials.append(Trial(u, dict(suggestion), y))
 
     @cached_property
@@ -325,17 +298,3 @@ class Optimizer:
         if isinstance(self.history, Past):
             return self.history.warps
         return tuple(t.warp for t in self.history.tasks) if self.history else ()
-
-
-def _same(a: Array, b: Array) -> bool:  # (d,) each
-    return np.allclose(a, b, rtol=0.0, atol=1e-9)
-
-
-_controller: list[ThreadpoolController] = []
-
-
-def _one_thread() -> Any:
-    """Small matrices are many times slower on several BLAS threads."""
-    if not _controller:
-        _controller.append(ThreadpoolController())
-    return _controller[0].limit(limits=1, user_api="blas")

@@ -25,6 +25,7 @@ from optuna.trial import FrozenTrial, TrialState
 from jumbo_bo import studies
 from jumbo_bo.data.history import History
 from jumbo_bo.data.readers import from_study
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning import cache as learned
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import Recipe
@@ -33,7 +34,6 @@ from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.space import Params, Space
 
 USER_CACHE = Path("~/.cache/jumbo-bo")  # stands for learned.default_folder(), which is looked up when a sampler is made
-ATTEMPTS = 20  # to find a configuration that no other process has just taken
 ANY = Space({"x": FloatDistribution(0, 1)})
 
 _logger = optuna.logging.get_logger(f"optuna.{__name__}")  # below Optuna's, so its verbosity counts here too
@@ -66,7 +66,7 @@ class JumboSampler(BaseSampler):
         cache: str | Path | None = USER_CACHE,
     ) -> None:
         if seed is not None and seed < 0:
-            raise ValueError(f"seed is {seed}, expected at least 0, or None for a different one each time")
+            raise InputError(f"seed is {seed}, expected at least 0, or None for a different one each time")
         sources = [source_studies] if isinstance(source_studies, Study) else list(source_studies)
         self._space, self._history = _space_and_history(history, search_space, sources)
         self._method = method
@@ -119,23 +119,17 @@ class JumboSampler(BaseSampler):
         optimizer = self._optimizer_of(space, study.direction.name.lower())  # type: ignore[arg-type]
         if fixed:
             optimizer = studies.holding(optimizer, fixed, trial.number)
-        trials = study._get_trials(deepcopy=False)
-        optimizer, suggestion = studies.suggest(optimizer, trials, trial.number)
-        for attempt in range(ATTEMPTS):
-            if attempt:  # the next best, without fitting again: others decide in the meantime
-                try:
-                    suggestion = optimizer.ask()
-                except SpaceExhausted:  # what others were expected to take may be free after all
-                    now = study._get_trials(deepcopy=False)
-                    optimizer, suggestion = studies.suggest(optimizer, now, trial.number)
-            for key, value in studies.attributes(suggestion).items():
-                study._storage.set_trial_user_attr(trial._trial_id, key, value)  # for other processes, at once
+        read = partial(study._get_trials, deepcopy=False)
+
+        def store(attributes: Mapping[str, Any]) -> None:
+            for key, value in attributes.items():
+                study._storage.set_trial_user_attr(trial._trial_id, key, value)  # for other processes
                 trial.user_attrs[key] = value  # for the objective, as Trial.set_user_attr does
-            if studies.may_keep(suggestion.params, partial(study._get_trials, deepcopy=False), trial.number):
-                break
+
+        optimizer, suggestion = studies.decide(optimizer, read, trial.number, store)
         if not fixed:
             self._optimizer = optimizer
-        self._say_unused(study, trials, optimizer)
+        self._say_unused(study, read(), optimizer)
         return suggestion.params
 
     def _optimizer_of(self, space: Space, direction: Direction) -> Optimizer:
@@ -196,11 +190,11 @@ def _space_and_history(
     if isinstance(history, Past):
         if space is None:
             kind = type(history).__name__
-            raise ValueError(f"a {kind} does not tell its parameters; pass search_space=, the space it was made for")
+            raise InputError(f"a {kind} does not tell its parameters; pass search_space=, the space it was made for")
         if history.space_fingerprint != space.fingerprint:
-            raise ValueError("history was learned for another search space; learn from the old runs again for this one")
+            raise InputError("history was learned for another search space; learn from the old runs again for this one")
         if sources:
-            raise ValueError(
+            raise InputError(
                 "source_studies cannot be added to what was learned before; pass all old runs as a History"
             )
         return space, history
@@ -218,7 +212,7 @@ def _check_same(made_for: Space, asked: Space) -> None:
     there, here = made_for.distributions, asked.distributions
     if there != here:
         name = next(name for name in {**there, **here} if there.get(name) != here.get(name))
-        raise ValueError(
+        raise InputError(
             f"history was made for another search space: {name!r} is {there.get(name, 'missing')} there and "
             f"{here.get(name, 'missing')} here; read the old runs again with this search space"
         )
@@ -230,7 +224,7 @@ def _shared(sources: Sequence[Study]) -> Space:
     shared = {name: dist for name, dist in first.items() if all(other.get(name) == dist for other in rest)}
     if not _varied(shared):
         names = ", ".join(repr(s.study_name) for s in sources)
-        raise ValueError(f"the trials of {names} share no parameter with the same range; pass search_space=")
+        raise InputError(f"the trials of {names} share no parameter with the same range; pass search_space=")
     return Space(_varied(shared))
 
 

@@ -21,11 +21,15 @@ from optuna.trial import FrozenTrial, TrialState
 from jumbo_bo.data.readers import outcome
 from jumbo_bo.explain import Explanation
 from jumbo_bo.optimizer import Optimizer, Suggestion
+from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.space import GRID_LIMIT, Params, Space
+
+Read = Callable[[], Sequence[FrozenTrial]]  # all trials of the study, as they are in the storage now
 
 WHY, NUMBERS = "why", "jumbo"
 DECIDING = timedelta(seconds=60)  # a running trial without parameters this old has lost its process
 MOST_DECIDING = 8
+ATTEMPTS = 20  # to find a configuration that no other process has just taken
 WAIT, WAITS = 0.01, 50  # seconds, and how often, for a later trial to give way
 MOST_HELD = 2_048  # configurations to choose from when some parameters are fixed
 
@@ -56,7 +60,25 @@ def follow(optimizer: Optimizer, trials: Iterable[FrozenTrial]) -> Optimizer:
     return optimizer
 
 
-def may_keep(params: Params, read: Callable[[], Iterable[FrozenTrial]], number: int) -> bool:
+def decide(
+    optimizer: Optimizer, read: Read, number: int, store: Callable[[dict[str, Any]], None]
+) -> tuple[Optimizer, Suggestion]:
+    """The optimizer after following the study, and a suggestion for trial `number` that no other process has taken.
+    `store` writes what is kept with the trial, for the others to see at once."""
+    optimizer, suggestion = suggest(optimizer, read(), number)
+    store(attributes(suggestion))
+    for _ in range(ATTEMPTS - 1):
+        if may_keep(suggestion.params, read, number):
+            break
+        try:  # the next best, without fitting again: others decide in the meantime
+            suggestion = optimizer.ask()
+        except SpaceExhausted:  # what others were expected to take may be free after all
+            optimizer, suggestion = suggest(optimizer, read(), number)
+        store(attributes(suggestion))
+    return optimizer, suggestion
+
+
+def may_keep(params: Params, read: Read, number: int) -> bool:
     """Whether trial `number` may keep the configuration that it has just stored. Another process may have stored the
     same one at the same time. Then the later trial gives way, and the earlier one waits until it did; if that one turns
     out to be decided, it was the first to look, and the earlier one gives way after all."""

@@ -1,4 +1,4 @@
-"""The finished trials, frozen, and the GPs fitted to them.
+"""The finished trials, frozen, and the GPs fitted to them; the pending ones.
 
 Notation
     u       (n, d) what was tried
@@ -8,6 +8,7 @@ Notation
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -71,6 +72,44 @@ class Trials:
     @cached_property
     def _y(self) -> Array:
         return np.array([t.y for t in self.rows])
+
+
+class Pending:
+    """Points that are being tried: some by other processes, then those suggested here, by number."""
+
+    def __init__(self, elsewhere: Iterable[Array] = ()) -> None:
+        self._elsewhere = list(elsewhere)
+        self._asked: dict[int, tuple[Params, Array]] = {}
+
+    @property
+    def points(self) -> list[Array]:
+        return [*self._elsewhere, *(u for _, u in self._asked.values())]
+
+    def add(self, number: int, params: Params, u: Array) -> None:
+        self._asked[number] = params, u
+
+    def take(self, number: int, params: Params) -> Array | None:
+        """The point of a suggestion, which is pending no more; None when it was not."""
+        known, u = self._asked.get(number, (None, None))
+        if known == params:
+            del self._asked[number]
+            return u
+        return None
+
+    def remove(self, u: Array) -> None:
+        """One point equal to this one, if there is one."""
+        for i, other in enumerate(self._elsewhere):
+            if _same(u, other):
+                del self._elsewhere[i]
+                return
+        for number, (_, other) in self._asked.items():
+            if _same(u, other):
+                del self._asked[number]
+                return
+
+
+def _same(a: Array, b: Array) -> bool:  # (d,) each
+    return np.allclose(a, b, rtol=0.0, atol=1e-9)
 
 
 def old_trials(space: Space, target: Task | None, seed: int) -> list[Trial]:

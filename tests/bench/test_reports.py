@@ -1,52 +1,24 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from jumbo_bo.bench import figures, interactive, reports
-from jumbo_bo.bench.run import Run, run_suite, write
+from jumbo_bo.bench import figures, reports
+from jumbo_bo.bench.run import Run, run_suite
 
+pytestmark = pytest.mark.usefixtures("small_script")
 HEAD = {"commit": "a" * 40, "dirty": False, "versions": {"numpy": "2"}, "command": "c", "date": "2026-01-01"}
 Put = Callable[..., Path]
-
-
-@pytest.fixture(autouse=True)
-def small_script(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real script takes 5 MB and is tested with the figures."""
-
-    def put(folder: Path) -> None:
-        (folder / "plotly.min.js").touch()
-
-    monkeypatch.setattr(interactive, "share_plotly", put)
 
 
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("regret_png", "regret_html"):
         monkeypatch.setattr(figures, name, lambda *_: None)
-
-
-@pytest.fixture
-def put(tmp_path: Path) -> Put:
-    """Writes one finished run; `regret` is that of every trial or one per trial."""
-
-    def write_run(
-        method: str, seed: int, regret: float | Sequence[float], problem: str = "p", suite: str = "demo", **more: object
-    ) -> Path:
-        regrets = regret if isinstance(regret, Sequence) else [regret] * 10
-        label = {"suite": suite, "problem": problem, "method": method, "seed": seed}
-        times = {"cpu_ask": 0.2, "cpu_tell": 0.1}
-        rows = [{**label, "trial": t, "regret": value, **times} for t, value in enumerate(regrets, 1)]
-        path = Run(suite, problem, method, seed, len(rows)).path(tmp_path)
-        write(path, [{**label, "trials": len(rows), "unit": 1.0, "floor": 1e-4, **HEAD, **more}, *rows])
-        return path
-
-    return write_run
 
 
 def published(out: Path) -> set[tuple[str, str, int, int, float]]:
@@ -63,14 +35,16 @@ def test_report_from_files(tmp_path: Path, put: Put) -> None:
     half = Run("demo", "p", "good", 2, 10).path(tmp_path)
     half.write_text(json.dumps({**HEAD, "trials": 10}) + "\n")  # no trials in it: not a finished run
     text = reports.report(tmp_path, "demo", None, [], ["p"])
-    assert "| method | p, 1e-3 |" in text
-    assert "| good | 1.50 ± 0.50 (2) |" in text
-    assert "| bad | 15.00 ± 5.00 (2) |" in text
-    assert "| by hand | 5 |" in text
+    assert "| p, 1e-3 | seeds | 1 | 5 | 10 |" in text
+    assert "| good | 2 | 1.50 ± 0.50 | 1.50 ± 0.50 | 1.50 ± 0.50 |" in text
+    assert "| bad | 2 | 15.00 ± 5.00 | 15.00 ± 5.00 | 15.00 ± 5.00 |" in text
+    assert "| by hand |  | 5 | 5 | 5 |" in text
+    # No cold method: the worst regret, 0.02, is the guess. The geometric mean of 1 and 2 is 1.41.
+    assert "| good | 1 | 0.071 [0.05, 0.1] |" in text
     assert "by hand" in (tmp_path / "demo" / "regret.html").read_text()
     assert text.index("| good") < text.index("| bad")
     assert "among 2 methods on the 2 pairs" in text
-    assert "| good | 1.00 [1.00, 1.00] | 1.00 [1.00, 1.00] |" in text
+    assert "| good |" + " 1.00 [1.00, 1.00] |" * 4 in text
     assert "| good | 1.15 | 1.15 ± 0.15 |" in text
     assert "optuna-gp is not among these methods" in text
     assert "| good | 3.5 | 0.200 |" in text
@@ -91,18 +65,41 @@ def test_numbers_of_all_sizes_stay_readable(tmp_path: Path, put: Put) -> None:
         for seed in (0, 1):
             put("a", seed, value, problem)
     text = reports.report(tmp_path, "demo", None, [], ["small", "middle", "large", "failed"])
-    cells = "1.23e-05 ± 0 (2) | 1234 ± 0 (2) | 1.23e+05 ± 0 (2) | inf (2)"
-    assert f"| method | small | middle | large | failed |\n| --- | --- | --- | --- | --- |\n| a | {cells} |" in text
+    for name, cell in (("small", "1.23e-05 ± 0"), ("middle", "1234 ± 0"), ("large", "1.23e+05 ± 0"), ("failed", "inf")):
+        assert f"| {name} | seeds | 1 | 5 | 10 |\n| --- | --- | --- | --- | --- |\n| a | 2 |{f' {cell} |' * 3}" in text
 
 
 @pytest.mark.usefixtures("no_figures")
-def test_many_problems_are_several_tables(tmp_path: Path, put: Put) -> None:
-    names = [f"p{i}" for i in range(6)]
+def test_many_problems_are_averaged_and_folded_away(tmp_path: Path, put: Put) -> None:
+    names = [f"p{i}" for i in range(8)]
     for name in names:
+        put("optuna-gp", 0, [4.0] * 5 + [1.0] * 5, name)
         put("a", 0, 1.0, name)
-    text = reports.report(tmp_path, "demo", None, [], names)
-    assert "| method | p0 | p1 | p2 | p3 |\n" in text
-    assert "| method | p4 | p5 |\n" in text
+    few, many = (reports.report(tmp_path, "demo", None, [], chosen) for chosen in (names[:6], names))
+    assert "<details>" not in few
+    assert "| method | mean | p0 | p1 | p2 | p3 | p4 | p5 |\n" in few
+    folded = many.split("<details>")
+    assert len(folded) == 4  # of regret, of the area, of the trials to reach
+    assert "| method | p0 | p1 | p2 | p3 | p4 | p5 |\n" in folded[2]
+    assert "| method | p6 | p7 |\n" in folded[2]
+    outside = "".join(part.split("</details>")[-1] for part in folded)
+    assert not any(name in outside for name in names)
+    assert "| a | 8 | 0.25 [0.25, 0.25] |" in outside
+    assert "| a | 1.0 |\n" in outside
+    assert all(f"| {name} | seeds | 1 | 5 | 10 |" in folded[1] for name in names)
+    widest = max(line.count("|") - 1 for line in many.splitlines())
+    assert widest <= 8
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_the_average_says_how_many_problems_it_is_of(tmp_path: Path, put: Put) -> None:
+    for problem in ("p", "q"):
+        put("random", 0, 1.0, problem)
+    put("a", 0, [0.1] * 10, "q")
+    put("a", 0, [float("inf")] * 10, "none")
+    text = reports.report(tmp_path, "demo", None, [], ["p", "q", "none"])
+    assert "| a | 1 | 0.1 | 0.1 | 0.1 |" in text
+    assert "| random | 2 | 1 [1, 1] |" in text
 
 
 def test_trials_to_reach_and_methods_without_rank_are_said(
@@ -118,8 +115,8 @@ def test_trials_to_reach_and_methods_without_rank_are_said(
     for row in ("| optuna-gp | 6.0 | 6 |", "| fast | 3.0 | 3 |", "| never | ≥ 11.0 | never |", "| rare | 1.0 | 1 |"):
         assert row in text
     assert "Without a rank, because they have too few: rare (1 of 4 pairs)." in text
-    assert "| rare | n/a | n/a |" in text
-    assert "| fast | 1.00 [1.00, 1.00] |" in text
+    assert "| rare | n/a | n/a | n/a | n/a |" in text
+    assert "| fast | 2.00 [2.00, 2.00] | 1.00 [1.00, 1.00] |" in text
     assert "rare" not in (tmp_path / "demo" / "regret.html").read_text()
     reports.report(tmp_path, "demo", None, [], ["p"], ["rare"])
     assert "rare" in (tmp_path / "demo" / "regret.html").read_text()
@@ -141,8 +138,8 @@ def test_published_runs_need_no_single_files_and_give_way_to_new_ones(tmp_path: 
     put("a", 1, 5.0)
     put("b", 0, 2.0)
     again = reports.report(tmp_path, "demo", None, [], ["p"])
-    assert "| a | 3 ± 2 (2) |" in again
-    assert "| b | 2 (1) |" in again
+    assert "| a | 2 | 3 ± 2 |" in again
+    assert "| b | 1 | 2 |" in again
 
 
 @pytest.mark.usefixtures("no_figures")
@@ -181,30 +178,3 @@ def test_the_reference_is_always_drawn() -> None:
     names = [*"abcdefgh", "optuna-gp"]
     assert reports.most_drawn(names) == [*"abcdefg", "optuna-gp"]
     assert reports.most_drawn(list("abcdefghi")) == list("abcdefgh")
-
-
-def test_summary_gives_every_problem_the_same_weight(tmp_path: Path, put: Put) -> None:
-    for seed in range(2):
-        for method, regret in (("a", 1.0), ("b", 2.0), ("optuna-gp", 3.0)):
-            put(method, seed, regret, suite="demo")
-    for seed in range(6):  # the other suite has two problems and more seeds, and here b is better
-        for problem in ("p", "q"):
-            for method, regret in (("a", 2.0), ("b", 1.0), ("optuna-gp", 3.0)):
-                put(method, seed, regret, problem, "more")
-    put("only-here", 0, 1.0)
-    text = reports.summary(tmp_path, ["demo", "more"], None, [])
-    assert "3 problems, each with the same weight. Not in all suites, so not here: only-here." in text
-    assert "| a | 1.67 [1.67, 1.67] | 1.67 [1.67, 1.67] |" in text  # (1 + 2 + 2) / 3
-    assert "| b | 1.33 [1.33, 1.33] | 1.33 [1.33, 1.33] |" in text
-    assert text.index("| b |") < text.index("| a |")
-    assert "| method | mean | demo p | more p | more q |" in text
-    assert "| a | 1.0 | 1 | 1 | 1 |" in text
-    assert re.search(r"## demo\n\n6 runs, .*## more\n\n36 runs, ", text, re.DOTALL)
-    assert (tmp_path / "summary.md").read_text(encoding="utf-8") == text
-    assert (tmp_path / "summary.png").read_bytes().startswith(b"\x89PNG")
-    assert 'src="plotly.min.js"' in (tmp_path / "summary.html").read_text()
-    some = reports.summary(tmp_path, ["demo", "more"], None, ["a", "optuna-gp", "only-here"])
-    assert "| a | 1.00 [1.00, 1.00] |" in some
-    assert "| b |" not in some
-    with pytest.raises(ValueError, match="no method of"):
-        reports.summary(tmp_path, ["demo", "more"], None, ["only-here"])

@@ -3,23 +3,13 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import rankdata
 
 from jumbo_bo.bench import stats
-from jumbo_bo.bench.stats import Curves
 from jumbo_bo.space.space import Array
 
 
 def flat(x: float, length: int = 10) -> Array:
     return np.full(length, x)
-
-
-def random_curves(rng: np.random.Generator, problems: int = 3, methods: str = "abc", seeds: int = 6) -> Curves:
-    return {
-        (f"p{p}", m): {s: np.minimum.accumulate(rng.integers(0, 30, size=50).astype(float)) for s in range(seeds + p)}
-        for p in range(problems)
-        for m in methods
-    }
 
 
 def test_mean_and_standard_error() -> None:
@@ -40,8 +30,8 @@ def test_curves_are_sorted_and_a_failed_trial_keeps_the_best_so_far() -> None:
 
 
 def test_log_area_counts_the_optimum_as_the_floor() -> None:
-    regret = np.array([[1.0, 0.1, 0.0], [0.01, 0.01, 0.01]])
-    assert stats.log_area(regret, 0.01) == pytest.approx([(2 + 1 + 0) / 3, 0.0])
+    curves = {("p", "a"): {0: np.array([1.0, 0.1, 0.0]), 1: np.array([0.01, 0.01, 0.01])}}
+    assert stats.areas(curves, {"p": 0.01})["p", "a"] == pytest.approx({0: (2 + 1 + 0) / 3, 1: 0.0})
 
 
 def test_an_infinite_regret_counts_as_the_worst_of_the_problem() -> None:
@@ -56,87 +46,31 @@ def test_an_infinite_regret_counts_as_the_worst_of_the_problem() -> None:
     assert areas["q", "a"] == {0: np.inf}  # nothing finite to take
 
 
-def test_rank_shares_ties_and_uses_common_seeds_only() -> None:
+def test_where_every_finite_regret_is_zero_a_failed_trial_counts_as_the_floor() -> None:
+    curves = {("p", "a"): {0: np.array([np.inf, 0.0])}, ("p", "b"): {0: np.array([np.inf, np.inf])}}
+    assert stats.areas(curves, {"p": 1.0}) == {("p", "a"): {0: 0.0}, ("p", "b"): {0: 0.0}}
+
+
+def test_marks_are_early_and_late() -> None:
+    assert stats.marks_of(50) == [1, 5, 10, 25, 50]
+    assert stats.marks_of(100)[-1] == 100
+    assert stats.marks_of(30) == [1, 5, 10, 25]
+
+
+def test_normalised_regret_is_one_for_a_guess() -> None:
     curves = {
-        ("p", "a"): {0: flat(1.0), 1: flat(0.0), 7: flat(9.0)},
-        ("p", "b"): {0: flat(2.0), 1: flat(0.0)},
+        ("p", "random"): {0: np.array([1.0, 0.0]), 1: np.array([100.0, 1.0])},  # geometric mean 10
+        ("p", "tpe"): {0: np.array([1000.0, np.inf])},  # over methods: 100, however many seeds each has
+        ("p", "warm"): {0: np.array([10.0, 0.1])},
+        ("q", "warm"): {0: np.array([50.0, 5.0])},  # no cold method: the worst of all is the guess
+        ("r", "random"): {0: np.array([np.inf, np.inf])},  # nothing finite: says nothing
     }
-    ranks = stats.ranks(curves, ["a", "b"])
-    assert [ranks.table[m][-1].mean for m in "ab"] == [1.25, 1.75]
-    assert (ranks.marks, ranks.pairs, ranks.left_out) == ([10], 2, {})
-
-
-def test_infinite_regrets_share_the_last_rank() -> None:
-    curves = {("p", m): {0: flat(x)} for m, x in (("a", np.inf), ("b", np.inf), ("c", 1.0))}
-    assert {m: row[0].mean for m, row in stats.ranks(curves, ["a", "b", "c"]).table.items()} == {
-        "a": 2.5,
-        "b": 2.5,
-        "c": 1.0,
-    }
-
-
-def test_ranks_at_each_mark_against_a_plain_loop(rng: np.random.Generator) -> None:
-    curves = random_curves(rng)
-    ranks = stats.ranks(curves, list("abc"))
-    for k, mark in enumerate((10, 25, 50)):
-        by_problem = [
-            np.mean([rankdata([curves[p, m][s][mark - 1] for m in "abc"]) for s in curves[p, "a"]], axis=0)
-            for p in ("p0", "p1", "p2")
-        ]
-        assert [ranks.table[m][k].mean for m in "abc"] == pytest.approx(np.mean(by_problem, axis=0))
-    for row in ranks.table.values():
-        assert row[-1].mean == pytest.approx(np.mean([cell.mean for cell in row[:-1]]))
-    assert ranks.pairs == 6 + 7 + 8
-    assert stats.ranks(curves, list("abc")) == ranks  # seeded
-
-
-def test_rank_intervals_are_as_wide_as_the_central_limit_says() -> None:
-    """Two methods that win by a coin: the mean rank's interval over n pairs is that of a binomial share."""
-    rng = np.random.default_rng(5)
-    wins = rng.integers(0, 2, size=(2, 400)).astype(float)
-    curves: dict[tuple[str, str], dict[int, Array]] = {}
-    for p, row in enumerate(wins):
-        curves[f"p{p}", "a"] = {s: flat(win) for s, win in enumerate(row)}
-        curves[f"p{p}", "b"] = {s: flat(0.5) for s in range(400)}
-    cell = stats.ranks(curves, ["a", "b"]).table["a"][-1]
-    half = 1.96 * np.sqrt(np.sum(wins.var(axis=1) / 400)) / 2
-    assert cell.mean == pytest.approx(1 + wins.mean())
-    assert cell.high - cell.mean == pytest.approx(half, rel=0.1)
-    assert cell.mean - cell.low == pytest.approx(half, rel=0.1)
-
-
-def test_the_bootstrap_keeps_each_problems_share() -> None:
-    """A method always first on one problem and always last on the other has no spread at all."""
-    curves = {(p, m): {s: flat(x) for s in range(3)} for p, m, x in (("p", "a", 0), ("q", "a", 2))}
-    curves |= {(p, "b"): {s: flat(1) for s in range(3)} for p in "pq"}
-    assert stats.ranks(curves, ["a", "b"]).table["a"][-1] == pytest.approx((1.5, 1.5, 1.5))
-
-
-def test_one_seed_of_a_problem_gives_no_interval() -> None:
-    curves = {("p", m): {0: flat(i)} for i, m in enumerate("ab")}
-    mean, low, high = stats.ranks(curves, ["a", "b"]).table["a"][-1]
-    assert mean == 1.0
-    assert np.isnan([low, high]).all()
-
-
-def test_methods_with_few_runs_are_left_out_of_the_rank_and_named(rng: np.random.Generator) -> None:
-    curves = dict(random_curves(rng, problems=2, methods="abcde", seeds=10))  # 10 + 11 pairs
-    for p, n in (("p0", 6), ("p1", 5)):
-        curves[p, "c"] = {s: curves[p, "c"][s] for s in range(n)}  # 11 of 21: just enough
-        curves[p, "d"] = {s: curves[p, "d"][s] for s in range(5)}  # 10 of 21: not
-    del curves["p1", "e"]
-    ranks = stats.ranks(curves, list("edcba"))
-    assert list(ranks.table) == ["c", "b", "a"]  # as asked
-    assert ranks.pairs == 11
-    assert ranks.left_out == {"d": "10 of 21 pairs", "e": "on 1 of 2 problems"}
-    assert stats.ranks(curves, ["e"]).pairs == 10  # alone, its problems are the problems
-    assert stats.ranks({}, ["e"]).table == {}
-
-
-def test_methods_whose_seeds_do_not_meet_are_not_ranked_together() -> None:
-    curves = {("p", "a"): {s: flat(0) for s in range(4)}, ("p", "b"): {s: flat(1) for s in range(10, 13)}}
-    ranks = stats.ranks(curves, ["b", "a"])
-    assert (list(ranks.table), ranks.left_out) == (["a"], {"b": "0 of 4 pairs"})
+    found = stats.normalised(curves, {"p": 0.1, "q": 1.0, "r": 1.0})
+    assert found["p", "random"][0] == pytest.approx([-2, -3])
+    assert found["p", "tpe"][0] == pytest.approx([1, 1])
+    assert found["p", "warm"][0] == pytest.approx([-1, -3])
+    assert found["q", "warm"][0] == pytest.approx([0, -1])
+    assert ("r", "random") not in found
 
 
 def test_trials_to_reach_the_references_last_regret() -> None:
@@ -155,6 +89,14 @@ def test_trials_to_reach_the_references_last_regret() -> None:
     assert reached.trial == {(p, m): t for p, row in first.items() for m, t in row.items()}
     assert reached.mean == {"ref": (2.0, 0), "fast": (1.5, 0), "slow": ((4 + 2) / 2, 1)}
     assert stats.trials_to_reach(curves, "nobody") == stats.Reached({}, {})
+
+
+def test_the_mean_of_trials_to_reach_gives_every_suite_the_same_weight() -> None:
+    curves = {(p, "ref"): {0: np.array([9.0, 9.0, 1.0])} for p in "pqr"}
+    curves |= {(p, "m"): {0: np.array([1.0, 1.0, 1.0])} for p in "pq"} | {("r", "m"): {0: flat(9.0, 3)}}
+    assert stats.trials_to_reach(curves, "ref").mean["m"] == (pytest.approx((1 + 1 + 4) / 3), 1)
+    by_suite = stats.trials_to_reach(curves, "ref", {"p": "a", "q": "a", "r": "b"})
+    assert by_suite.mean["m"] == (pytest.approx((1 + 4) / 2), 1)
 
 
 def test_equal_means_over_different_numbers_of_seeds_count_as_reached() -> None:

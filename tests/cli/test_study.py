@@ -21,7 +21,8 @@ from jumbo_bo.cli.old_runs import fitted, show
 from jumbo_bo.cli.template import study_text
 from jumbo_bo.data.history import History
 from jumbo_bo.space.space import Space
-from jumbo_bo.study.study_file import Past, load
+from jumbo_bo.study.past import Past
+from jumbo_bo.study.study_file import load
 
 
 def jumbo(*arguments: str) -> Result:

@@ -248,7 +248,7 @@ def test_storage_errors(tmp_path):
     assert not missing.exists()
     bad = tmp_path / "bad.db"
     bad.write_text("no database " * 100)
-    with pytest.raises(ValueError, match=r"bad\.db cannot be read as an Optuna storage"):
+    with pytest.raises(ValueError, match=r"bad\.db cannot be read as an Optuna storage: file is not a database"):
         from_storage(f"sqlite:///{bad}", SPACE)
     with pytest.raises(ValueError, match="cannot be read as an Optuna storage") as caught:
         from_storage("nosuch://me:secret@host/db", SPACE)

@@ -165,12 +165,13 @@ def test_a_failed_save_keeps_the_old_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def damaged(path, tensors=None, header=None):
+def damaged(path, tensors=None, header=None, fields=None):
     make_net().save(path)
     with safetensors.safe_open(path, framework="numpy") as file:
         meta = json.loads(file.metadata()["jumbo_bo"])
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     meta |= header or {}
+    meta["fields"] |= fields or {}
     arrays |= tensors or {}
     safetensors.numpy.save_file(
         {k: v for k, v in arrays.items() if v is not None}, path, metadata={"jumbo_bo": json.dumps(meta)}
@@ -180,15 +181,18 @@ def damaged(path, tensors=None, header=None):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"header": {"format": 99}}, "has format 99.*pretrain again"),
-        ({"header": {"space": "other"}}, "another space than .*pretrain again"),
-        ({"header": {"tasks": ["only one"]}}, "damaged.*shape"),
-        ({"header": {"warps": [{"sign": 1}]}}, "damaged"),
-        ({"tensors": {"layer0.bias": np.zeros(5)}}, "damaged.*layer0.* has shape"),
-        ({"tensors": {"layer1.weight": np.full((6, 6), np.nan)}}, "damaged.*layer1.weight has a value"),
+        ({"header": {"format": 99}}, "has format 99.*learn from the old runs again"),
+        ({"header": {"kind": "TaskGPs"}}, "holds a TaskGPs, not a FeatureNet"),
+        ({"header": {"space": "other"}}, "another space than .*learn from the old runs again"),
+        ({"fields": {"space_fingerprint": "other"}}, "damaged.*different spaces"),
+        ({"fields": {"tasks": ["only one"]}}, "damaged.*shape"),
+        ({"fields": {"warps": [{"sign": 1}]}}, "damaged.* is missing"),
+        ({"fields": {"layers": 3}}, "damaged"),
+        ({"tensors": {"layers.0.1": np.zeros(5)}}, r"damaged.*layers.0.1 is float64 \[5\], not float64 \[6\]"),
+        ({"tensors": {"layers.1.0": np.full((6, 6), np.nan)}}, "damaged.*layer 1 has a value"),
         ({"tensors": {"h_sd": np.zeros(3)}}, "damaged.*not positive"),
         ({"tensors": {"h_sd": None}}, "damaged.*h_sd.* is missing"),
-        ({"tensors": {"h_sd": np.ones(3, np.float32)}}, "damaged.*float32"),
+        ({"tensors": {"h_sd": np.ones(3, np.float32)}}, r"damaged.*h_sd is float32 \[3\], not float64"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_name_and_a_fix(tmp_path, change, message):
@@ -204,15 +208,17 @@ def test_files_that_are_no_nets_are_refused(tmp_path):
     with pytest.raises(ValueError, match="is not a file"):
         FeatureNet.load(path, SPACE)
     path.write_bytes(b"not a net")
-    fix = "give a file written by FeatureNet.save, or pretrain again$"
-    with pytest.raises(ValueError, match=rf"net\.safetensors is not a net of jumbo-bo.*\(SafetensorError: .*\); {fix}"):
+    fix = r"give a file written by save\(\), or learn from the old runs again$"
+    with pytest.raises(
+        ValueError, match=rf"net\.safetensors was not written by jumbo-bo.*\(SafetensorError: .*\); {fix}"
+    ):
         FeatureNet.load(path, SPACE)
     make_net().save(path)
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(ValueError, match="cut off"):
         FeatureNet.load(path, SPACE)
     safetensors.numpy.save_file({"a": np.zeros(2)}, path)
-    with pytest.raises(ValueError, match="pretrain again"):
+    with pytest.raises(ValueError, match="learn from the old runs again"):
         FeatureNet.load(path, SPACE)
     safetensors.numpy.save_file({"a": np.zeros(2)}, path, metadata={"jumbo_bo": "[1]"})
     with pytest.raises(ValueError, match="no readable header"):

@@ -6,7 +6,6 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
-from jumbo_bo.learning.past_file import tensors
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
@@ -16,6 +15,7 @@ from jumbo_bo.data.history import History, Task
 from jumbo_bo.learning import pretrain as module
 from jumbo_bo.learning import training
 from jumbo_bo.learning.features import FeatureNet, latent, layers_of, side_by_side
+from jumbo_bo.learning.past_file import tensors
 from jumbo_bo.learning.pretrain import PRESETS, Pretraining, pretrain
 from jumbo_bo.space.space import Space
 

@@ -57,7 +57,7 @@ def test_a_constant_lambda_is_the_average_of_the_two_scores(net):
     choice = optimizer.recipe(view)
     warm, cold = METHODS["jumbo-constant"].models(view)
     blocks = view.domain.blocks
-    scores = 0.5 * ucb(warm, choice.beta)(blocks) + 0.5 * ucb(cold, choice.beta)(blocks)
+    scores = 0.5 * ucb(warm.predict, choice.beta)(blocks) + 0.5 * ucb(cold.predict, choice.beta)(blocks)
     scores[view.domain.rows_of(view.taken)] = -np.inf
     assert choice.best.index == int(np.argmax(scores))
 

@@ -11,11 +11,11 @@ from scipy.stats import norm
 
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.learning.learners.copula import fit_prior
-from jumbo_bo.methods import GCP
+from jumbo_bo.methods import GCP, Surrogate
 from jumbo_bo.methods.gcp import (
+    PRIOR,
     SIGMA_FLOOR,
-    Prior,
-    copula_ucb,
+    CopulaPrior,
     in_units_of_z,
     normal_scores,
     predicted,
@@ -25,6 +25,7 @@ from jumbo_bo.methods.gcp import (
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.kernel import cold_kernel, covariance
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.search.acquisition import ucb
 from jumbo_bo.search.argmax import Finite
 from jumbo_bo.space.space import Space
 
@@ -112,7 +113,7 @@ def test_likelihood_training_recovers_mean_and_scale():
     x = rng.uniform(-1, 1, (3000, 2)).astype(np.float32)
     mu, sigma = np.sin(2 * x[:, 0]), 0.2 + 0.3 * (x[:, 1] + 1)
     layers = fit_prior(x, mu + sigma * rng.standard_normal(len(x)), SIGMA_FLOOR, 0)
-    blocks = Prior(layers).blocks((x.astype(float) + 1) / 2)
+    blocks = CopulaPrior(layers=layers, space_fingerprint="", tasks=(), warps=()).blocks((x.astype(float) + 1) / 2)
     assert np.sqrt(np.mean((blocks["mu"][:, 0] - mu) ** 2)) < 0.1
     assert np.mean(np.abs(np.log(blocks["sigma"][:, 0] / sigma))) < 0.12
 
@@ -149,7 +150,7 @@ def test_prediction_is_that_of_a_gp_with_prior_mean_and_scale():
     var = np.diag(k(new, new)) - np.sum(k(here, new) * weights, axis=0)
     assert predicted(gp, new).mean == pytest.approx(mean, abs=1e-6)
     assert predicted(gp, new).sd == pytest.approx(np.sqrt(var), abs=1e-6)
-    assert copula_ucb(gp, 4.0)(new) == pytest.approx(mean + 2 * np.sqrt(var), abs=1e-6)
+    assert ucb(functools.partial(predicted, gp), 4.0)(new) == pytest.approx(mean + 2 * np.sqrt(var), abs=1e-6)
 
 
 def test_without_old_runs_it_is_a_plain_gp_on_the_scores():
@@ -158,7 +159,7 @@ def test_without_old_runs_it_is_a_plain_gp_on_the_scores():
     plain = gps.fit(cold_kernel(SPACE), blocks, normal_scores(view.z))
     new = view.domain.featurise(SPACE.sample(np.random.default_rng(2), 20))
     assert residual_gp(view).theta == pytest.approx(plain.theta)
-    assert copula_ucb(residual_gp(view), 9.0)(new) == pytest.approx(
+    assert ucb(functools.partial(predicted, residual_gp(view)), 9.0)(new) == pytest.approx(
         gps.posterior(plain, new).mean + 3 * gps.posterior(plain, new).sd
     )
 
@@ -177,24 +178,37 @@ def test_thompson_picks_in_proportion():
     assert np.mean(picks) == pytest.approx(norm.cdf(1 / math.sqrt(5)), abs=0.03)
 
 
+def value_of(view, score):
+    return in_units_of_z(view, Surrogate(lambda _: score, lambda _: score)).predict({})
+
+
+def test_an_observation_is_less_certain_than_the_function():
+    """By the noise of the residuals times sigma, as the scores of the trials were divided by it."""
+    view = told(SPACE, 8, old_runs(SPACE)).view()
+    gp, new = residual_gp(view), view.domain.featurise(SPACE.sample(np.random.default_rng(2), 5))
+    extra = predicted(gp, new, gp.noise).sd ** 2 - predicted(gp, new).sd ** 2
+    assert extra == pytest.approx(gp.noise * new["sigma"][:, 0] ** 2)
+    surrogate = GCP().surrogate(view)
+    assert (surrogate.observed(new).sd > surrogate.predict(new).sd).all()
+
+
 def test_predictions_are_mapped_back_by_rank():
     """Also where the scores of the best are cut off: the value of a score is the quantile of that probability."""
     z = np.random.default_rng(0).permutation(np.linspace(-2, 3, 200) ** 3)
     view = dataclasses.replace(told(SPACE, 0).view(), z=z)
     s = norm.ppf((np.arange(200) + 0.5) / 200)
-    there = in_units_of_z(view, gps.Normal(s, np.full(200, 0.1)))
+    there = value_of(view, gps.Normal(s, np.full(200, 0.1)))
     assert there.mean == pytest.approx(np.sort(z))
     assert there.sd.min() > 0
-    beyond = in_units_of_z(view, gps.Normal(s[-1:] + 1, np.array([1e-3])))
+    beyond = value_of(view, gps.Normal(s[-1:] + 1, np.array([1e-3])))
     slope = np.ptp(z) / np.ptp(s)
     assert beyond.mean == pytest.approx(z.max() + slope)
     assert beyond.sd == pytest.approx(1e-3 * slope)
 
 
 def test_one_value_gives_no_units_to_predict_in():
-    score = gps.Normal(np.zeros(1), np.ones(1))
-    assert in_units_of_z(told(SPACE, 1).view(), score) is None
-    assert in_units_of_z(told(SPACE, 3, value=lambda p: math.nan).view(), score) is None
+    assert in_units_of_z(told(SPACE, 1).view(), PRIOR) is None
+    assert in_units_of_z(told(SPACE, 3, value=lambda p: math.nan).view(), PRIOR) is None
 
 
 def test_a_draw_says_what_it_goes_by():

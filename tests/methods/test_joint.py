@@ -70,12 +70,12 @@ def test_unrelated_old_runs_are_set_aside(nets: dict[str, FeatureNet]) -> None:
     assert not any("set aside" in s.why for s in never)
 
 
-def test_the_verdict_is_the_evidence(nets: dict[str, FeatureNet]) -> None:
+def test_the_verdict_is_by_the_posterior_of_theta(nets: dict[str, FeatureNet]) -> None:
     """The choice between the two models turns exactly where their evidences differ by the guard."""
     view = run(nets["unrelated"], JumboJoint(guard=math.inf), trials=8).view()
     joint = JumboJoint(guard=math.inf)(view).gp
     assert joint is not None
-    against = view.fit(cold_kernel(SPACE)).log_evidence - joint.log_evidence
+    against = view.fit(cold_kernel(SPACE)).log_posterior - joint.log_posterior
     assert JumboJoint(guard=against - 0.01)(view).aside
     assert not JumboJoint(guard=against + 0.01)(view).aside
 
@@ -146,10 +146,10 @@ def test_a_model_that_promises_nothing_new_explores_more(beta0: float, pushes: i
     view = optimizer.view()
     choice = JumboJoint(beta0)(view)
     assert choice.beta == pytest.approx(4**pushes * beta0 * math.exp(-3 * 10 / 30))
-    assert choice.gp is not None
-    known = posterior(choice.gp, view.domain.featurise(view.u)).mean.max()
+    assert choice.surrogate is not None
+    known = posterior(choice.surrogate.gp, view.domain.featurise(view.u)).mean.max()
     for beta, promises in ((choice.beta / 4, False), (choice.beta, True)):
-        scores = ucb(choice.gp, beta)(view.domain.blocks)
+        scores = ucb(choice.surrogate.predict, beta)(view.domain.blocks)
         scores[view.domain.rows_of(view.taken)] = -np.inf
         assert (scores.max() >= known) == promises
 
@@ -172,14 +172,14 @@ def test_a_small_promise_right_next_to_a_trial_is_none() -> None:
     assert beta((0.0, 0.2, 1.0), 2.0) == pytest.approx(1.0)  # there is something to be found
 
 
-def test_log_evidence_is_likelihood_times_prior() -> None:
+def test_log_posterior_is_likelihood_times_prior() -> None:
     rng = np.random.default_rng(0)
     blocks, y = {"x": rng.uniform(size=(12, 2))}, rng.normal(size=12)
     kernel = cold_kernel(SPACE)
     gp = fit(kernel, blocks, y)
     median, sd = kernel.priors
     prior = norm.logpdf(gp.theta, median, sd).sum() - norm.logpdf(median, median, sd).sum()
-    assert gp.log_evidence == pytest.approx(gp.log_likelihood + prior)
+    assert gp.log_posterior == pytest.approx(gp.log_likelihood + prior)
 
 
 def test_first_suggestion_with_old_runs_already_uses_them(small_nets: dict[Space, FeatureNet]) -> None:

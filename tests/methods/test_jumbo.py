@@ -38,13 +38,13 @@ def test_the_suggestion_is_line_8_of_algorithm_1(gate, nets):
     view = run(Jumbo(gate=gate, threshold=0.3), SMALL, nets[SMALL], 5).view()
     choice = Jumbo(gate=gate, threshold=0.3)(view)
     warm_gp, cold_gp = Jumbo().models(view)
-    warm, cold = ucb(warm_gp, choice.beta), ucb(cold_gp, choice.beta)
+    warm, cold = ucb(warm_gp.predict, choice.beta), ucb(cold_gp.predict, choice.beta)
     blocks = view.domain.blocks
     scores = gated(warm, cold, warm(blocks).max(), 0.3, gate)(blocks)
     scores[view.domain.rows_of(view.taken)] = -np.inf
     assert choice.best.score == pytest.approx(scores.max())
     assert choice.best.index == int(scores.argmax())
-    assert choice.gp.kernel == (cold_gp if choice.inside_gate else warm_gp).kernel
+    assert choice.surrogate.gp.kernel == (cold_gp if choice.inside_gate else warm_gp).kernel
 
 
 def test_the_kernels_of_the_two_gps(nets):
@@ -99,7 +99,7 @@ def test_reported_gate_state_equals_algorithm_1(nets):
     optimizer = run(Jumbo(threshold=0.05), SMALL, nets[SMALL], 5)
     view = optimizer.view()
     choice = optimizer.recipe(view)
-    warm = ucb(view.model(warm_kernel(view, "h")), choice.beta)
+    warm = ucb(view.model(warm_kernel(view, "h")).predict, choice.beta)
     scores = warm(view.domain.blocks)
     assert choice.inside_gate == bool(in_gate(scores, scores.max(), 0.05)[choice.best.index])
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from jumbo_bo.data.history import History
-from jumbo_bo.methods import METHODS, BoxGPUCB, Learner, MTBohamiann, Recipe
+from jumbo_bo.learning import past_file
+from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.methods import METHODS, BestFirst, BoxGPUCB, Jumbo, MTBohamiann, OfflineDKL, Recipe
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.search.argmax import SpaceExhausted
 from small_problems import MIXED, SMALL, follow, learned_nets, loss, old_runs
@@ -17,9 +19,11 @@ def nets():
     return learned_nets()
 
 
-# Recipes that take long at their defaults, with less work per suggestion.
+# Recipes that take long at their defaults, with less work per suggestion; and one whose first trials are the same for
+# every seed, with fewer of them.
 QUICK: dict[str, Recipe] = {
-    "mt-bohamiann": MTBohamiann(units=10, chains=2, samples=3, thin=10, burn_in=2, learn_rounds=3, adapt_rounds=1)
+    "mt-bohamiann": MTBohamiann(units=10, chains=2, samples=3, thin=10, burn_in=2, learn_rounds=3, adapt_rounds=1),
+    "best-first": BestFirst(first=2),
 }
 
 
@@ -39,7 +43,7 @@ def rows():
 @pytest.fixture
 def past(method, nets, rows):
     """Old runs in the form the method takes: a net, or the rows themselves."""
-    return rows if isinstance(method, Learner) else nets
+    return nets if method.learns is FeatureNet else rows
 
 
 LEARNED = {}
@@ -95,10 +99,53 @@ def test_never_repeats_on_a_finite_space_and_says_when_it_is_exhausted(method, p
 
 def test_what_is_learned_from_the_rows_depends_on_nothing_else(method, rows):
     """The other tests share it."""
-    if not isinstance(method, Learner):
+    if method.learns in (None, FeatureNet):
         pytest.skip("it does not look at rows")
     first, again = (Optimizer(SMALL, rows[SMALL], n_trials=5, method=method).ask() for _ in range(2))
     assert first.params == again.params
+
+
+def test_what_was_learned_can_be_saved_and_used_by_another_process(method, past, tmp_path):
+    if method.learns is None:
+        pytest.skip("it does not look at old runs")
+    first = run(method, MIXED, past[MIXED], 4)
+    first.past.save(tmp_path / "past.safetensors")
+    loaded = method.learns.load(tmp_path / "past.safetensors", MIXED)
+    before, after = past_file.tensors(first.past), past_file.tensors(loaded)
+    assert {name: a.tobytes() for name, a in before.items()} == {name: a.tobytes() for name, a in after.items()}
+    again = run(method, MIXED, loaded, 4)
+    assert [s.params for s in again.suggestions] == [s.params for s in first.suggestions]
+    with pytest.raises(ValueError, match="another space"):
+        method.learns.load(tmp_path / "past.safetensors", SMALL)
+    with pytest.raises(ValueError, match="another space"):
+        Optimizer(SMALL, loaded, method=method)
+
+
+def test_what_another_kind_of_method_learned_is_refused(method, nets, rows):
+    if method.learns is None:
+        pytest.skip("it does not look at old runs")
+    other = METHODS["rgpe"] if method.learns is FeatureNet else None
+    foreign = study(other, SMALL, rows[SMALL], 3).past if other else nets[SMALL]
+    with pytest.raises(ValueError, match="pass their History"):
+        Optimizer(SMALL, foreign, method=method)
+
+
+def test_predictions_are_those_of_the_suggestion(method, past):
+    """Of any configuration, without asking for a suggestion; they change nothing."""
+    optimizer = run(method, MIXED, past[MIXED], 7)
+    others = [MIXED.decode(u) for u in MIXED.sample(np.random.default_rng(1), 3)]
+    if method.surrogate(optimizer.view()) is None:
+        with pytest.raises(ValueError, match="has no model"):
+            optimizer.predict(others)
+        return
+    before = optimizer.predict(others)
+    assert all(p.low <= p.mean <= p.high and p.sd >= 0 for p in before)
+    assert optimizer.predict([]) == []
+    again = run(method, MIXED, past[MIXED], 7)
+    assert again.predict(others) == before
+    suggestion = optimizer.ask()
+    if math.isfinite(suggestion.predicted.mean) and not isinstance(method, Jumbo | OfflineDKL):  # there, of two GPs
+        assert again.predict([suggestion.params])[0] == pytest.approx(suggestion.predicted, rel=1e-6)
 
 
 def test_without_old_runs(method):

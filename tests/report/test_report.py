@@ -151,7 +151,7 @@ def optimizer(trials: Sequence[FrozenTrial]) -> Optimizer:
     layers = tuple((rng.normal(size=size), rng.normal(size=size[1])) for size in sizes)
     reference = SPACE.transform(SPACE.sample(rng, 64))
     made = Optimizer(SPACE, history)
-    made.net = FeatureNet.standardised(
+    made.past = FeatureNet.standardised(
         layers,
         reference,
         tasks=("a", "b"),

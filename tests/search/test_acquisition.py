@@ -53,27 +53,35 @@ def test_ucb_is_mean_plus_root_beta_sd():
     model = gps.fit(gps.Kernel((gps.ard("x", 2),)), x, rng.standard_normal(6))
     new = {"x": rng.random((9, 2))}
     mean, sd = gps.posterior(model, new)
-    np.testing.assert_allclose(acq.ucb(model, 4.0)(new), mean + 2 * sd)
+    np.testing.assert_allclose(acq.ucb(model.predict, 4.0)(new), mean + 2 * sd)
 
 
-def test_another_beta_on_the_same_blocks_costs_no_posterior(monkeypatch):
-    """The posterior of the largest blocks is kept; the scores are those of a new one."""
+def test_another_beta_on_the_same_blocks_costs_no_posterior():
+    """What is said of the largest blocks is kept; the scores are those of a new one."""
     rng = np.random.default_rng(0)
     model = gps.fit(gps.Kernel((gps.ard("x", 2),)), {"x": rng.random((6, 2))}, rng.standard_normal(6))
     large, small = {"x": rng.random((9, 2))}, {"x": rng.random((4, 2))}
-    computed, posterior = [], gps.posterior
+    computed = []
 
-    def spy(gp, blocks):
+    def spy(blocks):
         computed.append(len(blocks["x"]))
-        return posterior(gp, blocks)
+        return model.predict(blocks)
 
-    monkeypatch.setattr(acq, "posterior", spy)
-    bound = acq.bounds(model)
+    predict = acq.remembered(spy)
     for beta, blocks in ((1.0, large), (4.0, large), (4.0, small), (9.0, large), (9.0, small)):
-        mean, sd = posterior(model, blocks)
-        np.testing.assert_allclose(bound(beta)(blocks), mean + np.sqrt(beta) * sd)
+        mean, sd = gps.posterior(model, blocks)
+        np.testing.assert_allclose(acq.ucb(predict, beta)(blocks), mean + np.sqrt(beta) * sd)
     assert computed == [9, 4, 4]
-    assert bound(1.0)({"x": large["x"].astype(np.float32)}).dtype == np.float32
+    assert acq.ucb(predict, 1.0)({"x": large["x"].astype(np.float32)}).dtype == np.float32
+
+
+def test_an_observation_has_the_noise_of_the_model_in_it():
+    rng = np.random.default_rng(0)
+    model = gps.fit(gps.Kernel((gps.ard("x", 2),)), {"x": rng.random((6, 2))}, rng.standard_normal(6))
+    new = {"x": rng.random((4, 2))}
+    mean, sd = acq.noisy(model.predict, model.noise)(new)
+    np.testing.assert_allclose(mean, model.predict(new).mean)
+    np.testing.assert_allclose(sd**2 - model.predict(new).sd ** 2, model.noise)
 
 
 @given(SCORES, st.data())

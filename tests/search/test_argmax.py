@@ -66,8 +66,8 @@ def test_single_precision_screening_finds_the_same_point_as_double_precision(noi
         gps.Kernel((gps.ard("x", 4),)), np.log([2.0, 2.0, 1.0, 2.0, 1.0, noise]), x, np.sin(6 * x["x"]).sum(axis=1)
     )
     for beta in (0.1, 2.0, 30.0):
-        screened = domain.argmax(ucb(model, beta), np.random.default_rng(0), seen, seen)
-        full = domain.argmax(ucb(model, beta), np.random.default_rng(0), seen, seen, smooth=False)
+        screened = domain.argmax(ucb(model.predict, beta), np.random.default_rng(0), seen, seen)
+        full = domain.argmax(ucb(model.predict, beta), np.random.default_rng(0), seen, seen, smooth=False)
         assert screened.index == full.index
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from jumbo_bo.data.frames import Columns, Source, parse
 from jumbo_bo.data.history import History
 from jumbo_bo.errors import UserError
-from jumbo_bo.study import guess as module
-from jumbo_bo.study.guess import guess, guess_space, nice, read_table
+from jumbo_bo.study.guess import guess, guess_space, read_table
 
 N = 120
 RNG = np.random.default_rng(7)
@@ -184,28 +182,6 @@ def test_tables_of_trackers_mark_their_parameters() -> None:
 def test_guess_space_alone() -> None:
     space, notes = guess_space(table(), ignore=["loss"])
     assert list(space.names) == list(notes) == ["x"]
-
-
-@given(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9), st.booleans(), st.booleans())
-def test_nice_bounds_cover_the_data(low: float, high: float, log: bool, whole: bool) -> None:
-    if whole:
-        low, high = round(low), round(high)
-    log = log and low > 0
-    assume(low < high)
-    a, b = nice(float(low), float(high), log, whole)
-    assert a <= low < high <= b
-    assert not (low > 0 and a < 0)
-    assert not (log and a <= 0)
-    if whole:
-        assert a == int(a) and b == int(b)  # noqa: PT018
-    assert b - a <= 1.5 * (high - low) or log, "not much wider than the data"
-    if log:
-        assert a >= 0.4 * low
-        assert b <= 2.5 * high
-
-
-def test_doctests() -> None:
-    assert doctest.testmod(module).failed == 0
 
 
 CELL = (

@@ -1,26 +1,23 @@
-"""study.toml: what is read, what is refused and in which words, commands, old runs, changed spaces."""
+"""study.toml: what is read, what is refused and in which words, what is written, changed spaces."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
-import optuna
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from study_texts import SMALL, SPACE, error, write
 
-from jumbo_bo.data import trackers
-from jumbo_bo.data.history import History
 from jumbo_bo.errors import UserError
 from jumbo_bo.space.space import Space
 from jumbo_bo.study import toml
-from jumbo_bo.study.study_file import Job, Past, StudyFile, check_space, load, render, space_changes, space_record
+from jumbo_bo.study.job import Job
+from jumbo_bo.study.past import Past
+from jumbo_bo.study.study_file import StudyFile, check_space, load, space_changes, space_record
 
 FULL = """
 name = "widgets"
@@ -55,21 +52,6 @@ workers = 2
 timeout = 0.5
 retries = 1
 """
-SMALL = 'name = "s"\n[space]\nx = { type = "float", low = 0.0, high = 1.0 }\n'
-SPACE = Space({"x": FloatDistribution(0, 1)})
-
-
-def write(folder: Path, text: str) -> Path:
-    path = folder / "study.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def error(folder: Path, text: str) -> str:
-    with pytest.raises(UserError) as caught:
-        load(write(folder, text))
-    assert str(folder / "study.toml") in str(caught.value)
-    return str(caught.value)
 
 
 def test_everything_is_read(tmp_path: Path) -> None:
@@ -133,8 +115,6 @@ def test_address_starts_at_the_folder_of_the_file(
 # Where the mistake goes.
 PARAMETER = 'name = "s"\n[space]\nx = { %s }\n'
 TOP = "%s\n" + SMALL
-HISTORY = SMALL + "[[history]]\n%s\n"
-JOB = SMALL + "[objective]\n%s\n"
 ALL = "%s"
 
 
@@ -183,45 +163,11 @@ ALL = "%s"
         (PARAMETER, 'type = "categorical", choices = [1, [2]]', ["space.x.choices is [1, [2]]"]),
         (PARAMETER, 'type = "categorical", choices = [1, 1.0]', ["the same choice twice"]),
         (PARAMETER, 'type = "categorical", choices = ["a"], low = 1', ["unknown key 'low'", "choices"]),
-        (HISTORY, 'task = "a"', ["history has none of files, optuna, mlflow, wandb, ray"]),
-        (HISTORY, 'file = "a.csv"', ["history has an unknown key 'file'", "did you mean 'files'?"]),
-        (HISTORY, 'files = "a.csv"\nray = "b"', ["history has files and ray of", "a [[history]] for each"]),
-        (HISTORY, 'files = "a.csv"\nobjectiv = "y"', ["unknown key 'objectiv'", "did you mean 'objective'?"]),
-        (HISTORY, "files = []", ["history.files is []", "text or a list of texts"]),
-        (HISTORY, 'optuna = ["a", "b"]', ["history.optuna is", "text in quotes"]),
-        (HISTORY, 'optuna = "sqlite:///a.db"\nobjective = "y"', ["unknown key 'objective'", "studies"]),
-        (HISTORY, 'files = "a.csv"\nstudies = ["y"]', ["unknown key 'studies'"]),
-        (HISTORY, 'files = "a.csv"\ndirection = "max"', ["history.direction is 'max'", "did you mean 'maximize'?"]),
-        (HISTORY, 'files = "a.csv"\non_bad_rows = "stop"', ["history.on_bad_rows is 'stop'", '"skip", "error"']),
-        (HISTORY, 'files = "a.csv"\ntask = 3', ["history.task is 3", "text"]),
-        (HISTORY, 'ray = "a"\nwhich = "first"', ["history.which is 'first'", '"last", "best"']),
-        (HISTORY, 'files = "a.csv"\nrename = { a = "y" }', ["history.rename.a is 'y'", "a parameter (x, value)"]),
-        (HISTORY, 'files = "a.csv"\nrename = { x = "lr" }', ["history.rename.x is 'lr'", 'other way round: lr = "x"']),
-        (HISTORY, 'files = "a.csv"\nfill = { y = 1 }', ["history.fill has an unknown key 'y'", "x"]),
-        (HISTORY, 'files = "a.csv"\nfill = { x = 7 }', ["history.fill.x is 7", "a number in [0, 1]"]),
-        (HISTORY, 'files = "a.csv"\n[[history]]\nfile = "b"', ["history 2 has an unknown key 'file'"]),
-        (JOB, "workers = 2", ["objective.command is missing", "jumbo ask"]),
-        (JOB, 'command = "python train.py {x}"', ["no shell", 'command = ["python", "train.py", "{x}"]']),
-        (JOB, 'command = ["python", 3]', ["objective.command is ['python', 3]", "a list of texts"]),
-        (JOB, "command = []", ["objective.command is []", "a list of texts"]),
-        (JOB, 'command = [""]', ["objective.command is ['']"]),
-        (JOB, 'command = ["run", "--x={y}"]', ["{y} in '--x={y}'", "no parameter", "are x", "written twice"]),
-        (JOB, 'command = ["run", "{"]', ["a lone brace in '{'", "{{ or }}"]),
-        (JOB, 'command = ["run"]\ninput = "stdin"', ["objective.input is 'stdin'", '"arguments", "json"']),
-        (JOB, 'command = ["run"]\nvalue = ""', ["objective.value is ''"]),
-        (JOB, 'command = ["run"]\nworkers = 0', ["objective.workers is 0", "at least 1"]),
-        (JOB, 'command = ["run"]\ntimeout = 0', ["objective.timeout is 0", "above 0"]),
-        (JOB, 'command = ["run"]\nretries = -1', ["objective.retries is -1", "at least 0"]),
-        (JOB, 'command = ["run"]\nretry = 1', ["unknown key 'retry'", "did you mean 'retries'?"]),
     ],
 )
 def test_mistakes_are_named_with_their_fix(tmp_path: Path, form: str, text: str, expected: list[str]) -> None:
     message = error(tmp_path, form % text)
     assert [part for part in expected if part not in message] == [], message
-
-
-def test_near_name_of_a_placeholder(tmp_path: Path) -> None:
-    assert "did you mean 'units'?" in error(tmp_path, FULL.replace("{lr}", "{unit}"))
 
 
 def test_files_that_are_no_study(tmp_path: Path) -> None:
@@ -232,137 +178,6 @@ def test_files_that_are_no_study(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_bytes(b"name = '\xff'")
     with pytest.raises(UserError, match="not a text file"):
         load(tmp_path / "study.toml")
-
-
-PARAMS = {"lr": 1e-5, "units": 16, "activation": "tanh", "fast": True, "shift": -1e-5}
-APPENDED = "--lr 1e-05 --units 16 --activation tanh --fast true --shift -0.00001"
-
-
-@pytest.mark.parametrize(
-    ("job", "expected"),
-    [
-        (Job(("run", "--lr={lr}", "{units}{activation}")), ["run", "--lr=1e-05", "16tanh"]),
-        (Job(("run", "{fast}", "{shift}")), ["run", "true", "-0.00001"]),
-        (Job(("run", '{{"lr": {lr}}}', "}}{{")), ["run", '{"lr": 1e-05}', "}{"]),
-        (Job(("run", "a b; c $X"), "json"), ["run", "a b; c $X"]),
-        (Job(("run", "{units}"), "json"), ["run", "16"]),
-        (Job(("run", "{{}}")), ["run", "{}", *APPENDED.split()]),
-    ],
-)
-def test_command_of_a_trial(job: Job, expected: list[str]) -> None:
-    assert render(job, PARAMS) == expected
-
-
-@given(st.floats(-1e9, 1e9), st.integers(-(10**9), 10**9))
-def test_numbers_survive_the_command_line(x: float, n: int) -> None:
-    words = render(Job(("run",)), {"x": x, "n": n})
-    assert (float(words[2]), int(words[4])) == (x, n)
-
-
-def test_argparse_takes_every_number() -> None:
-    code = "import argparse; p = argparse.ArgumentParser(); p.add_argument('--x', type=float); print(p.parse_args().x)"
-    command = render(Job((sys.executable, "-c", code.replace("{", "{{"))), {"x": -1.5e-7})
-    assert float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) == -1.5e-7
-
-
-def old_runs(folder: Path) -> None:
-    (folder / "runs").mkdir()
-    frame = pl.DataFrame({"x": [0.1, 0.5, 0.9], "value": [3.0, 1.0, 2.0]})
-    frame.write_csv(folder / "runs" / "a.csv")
-    frame.rename({"x": "z"}).write_csv(folder / "runs" / "b.csv")
-    for name in ("first", "second"):
-        for storage in (f"sqlite:///{folder}/old.db", journal(folder)):
-            study = optuna.create_study(study_name=name, storage=storage, direction="maximize")
-            for x in (0.2, 0.4, 0.8):
-                study.add_trial(
-                    optuna.trial.create_trial(params={"x": x}, distributions={"x": FloatDistribution(0, 1)}, value=x)
-                )
-
-
-def journal(folder: Path) -> optuna.storages.JournalStorage:
-    return optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(folder / "old.journal")))
-
-
-def history(folder: Path, *entries: str) -> History | None:
-    return load(write(folder, SMALL + "".join(f"[[history]]\n{entry}\n" for entry in entries))).history()
-
-
-def test_old_runs_of_all_sources_are_combined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "with [brackets]"
-    folder.mkdir()
-    old_runs(folder)
-    monkeypatch.chdir(tmp_path)
-    found = history(
-        folder,
-        'files = "runs/*.csv"\nrename = { z = "x" }\ndirection = "maximize"',
-        'optuna = "sqlite:///old.db"\nstudies = "second"',
-        'optuna = "old.journal"\nstudies = ["first"]',
-    )
-    assert found is not None
-    assert {t.name: t.y.tolist() for t in found.tasks} == {
-        "a": [3.0, 1.0, 2.0],
-        "b": [3.0, 1.0, 2.0],
-        "first": [0.2, 0.4, 0.8],
-        "second": [0.2, 0.4, 0.8],
-    }
-    assert [r.source for r in found.reports][:2] == [f"{folder.name}/runs/a.csv", f"{folder.name}/runs/b.csv"]
-
-
-def test_direction_of_old_files_is_the_study_s_unless_told(tmp_path: Path) -> None:
-    old_runs(tmp_path)
-    study = load(write(tmp_path, f'direction = "maximize"\n{SMALL}[[history]]\nfiles = "runs/a.csv"\n'))
-    found = study.history()
-    assert found is not None
-    assert found.tasks[0].y.tolist() == [3.0, 1.0, 2.0]
-
-
-@pytest.mark.parametrize(
-    ("entries", "expected"),
-    [
-        (['files = "runs/c*.csv"'], ["study.toml, history (files): no files match"]),
-        (['files = "runs/b.csv"'], ["runs/b.csv: none of the parameters ['x'] is a column; it has ['z', 'value']"]),
-        (['files = "runs/a.csv"\nobjective = "vlaue"'], ["has no column 'vlaue'; did you mean 'value'?"]),
-        (['files = "runs/a.csv"', 'optuna = "sqlite:///new.db"'], ["history 2 (optuna):", "new.db does not exist"]),
-        (['optuna = "new.journal"'], ["history (optuna):", "new.journal does not exist"]),
-        (['optuna = "old.db"'], ["history (optuna):", "sqlite:///"]),
-        (['optuna = "sqlite:///old.db"\nstudies = "frist"'], ["no study 'frist'; did you mean 'first'?"]),
-        (
-            [f'optuna = "sqlite:///old.db"\ntarget = "{name}"' for name in ("first", "second")],
-            ["different targets ['first', 'second']"],
-        ),
-    ],
-)
-def test_old_runs_that_do_not_fit(tmp_path: Path, entries: list[str], expected: list[str]) -> None:
-    old_runs(tmp_path)
-    with pytest.raises(UserError) as caught:
-        history(tmp_path, *entries)
-    assert [part for part in expected if part not in str(caught.value)] == [], str(caught.value)
-    assert not (tmp_path / "new.db").exists()
-
-
-@pytest.mark.parametrize(
-    ("entry", "reader", "where", "options"),
-    [
-        ('mlflow = "sqlite:///m.db"\nexperiments = "e"', "from_mlflow", "sqlite:///{}/m.db", {"experiments": ["e"]}),
-        ('mlflow = "mlruns"\nobjective = "loss"', "from_mlflow", "{}/mlruns", {"objective": "loss"}),
-        ('mlflow = "http://host:5000"', "from_mlflow", "http://host:5000", {}),
-        ('wandb = ["export.csv", "/w"]\ntask = "group"', "from_wandb", ["{}/export.csv", "/w"], {"task": "group"}),
-        ('ray = "tune/*"\nwhich = "best"', "from_ray", ["{}/tune/*"], {"which": "best"}),
-    ],
-)
-def test_trackers_get_their_place_and_options(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str, reader: str, where: Any, options: dict[str, Any]
-) -> None:
-    calls: list[tuple[Any, Space, dict[str, Any]]] = []
-
-    def read(path: Any, space: Space, **given: Any) -> History:
-        calls.append((path, space, given))
-        return History.empty(space)
-
-    monkeypatch.setattr(trackers, reader, read)
-    history(tmp_path, entry)
-    place = where.format(tmp_path) if isinstance(where, str) else [w.format(tmp_path) for w in where]
-    assert calls == [(place, SPACE, {"direction": "minimize"} | options)]
 
 
 def test_changes_of_a_space_in_words() -> None:

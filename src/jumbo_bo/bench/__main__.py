@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from jumbo_bo.bench import ablations, reports
+from jumbo_bo.bench import ablations, reports, summaries
 from jumbo_bo.bench.ablations import ABLATIONS
 from jumbo_bo.bench.bounds import bounds
 from jumbo_bo.bench.compression import compression
 from jumbo_bo.bench.run import Run, parse_method, run_suite, split_names, unfinished
 from jumbo_bo.bench.suites import SUITES, USUAL
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import InputError, MissingFile, UserError
 from jumbo_bo.extras import require
 from jumbo_bo.paths import at_home
 
@@ -34,7 +34,11 @@ Problems = Annotated[str, typer.Option(help="Only these problems, separated by c
 Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]
 Trials = Annotated[int, typer.Option(help="Trials per run.", min=1)]
 Jobs = Annotated[int, typer.Option(help="Runs at the same time, one thread each.", min=1)]
-Data = Annotated[Path | None, typer.Option(help="Folder of the authors' CSV files; also $JUMBO_DATA.")]
+Data = Annotated[Path | None, typer.Option(help="Folder of data that are not on PyPI; also $JUMBO_DATA.")]
+Split = Annotated[
+    Literal["report", "development"],
+    typer.Option(help="Which of the problems: those for reports, or those for tuning, kept in OUT/development."),
+]
 RESULTS = Path("benchmarks/results")
 FIGURES = ("matplotlib",)
 
@@ -46,6 +50,7 @@ def _suite_command(suite: str) -> Callable[..., None]:
         first_seed: Annotated[int, typer.Option(help="The first of them.", min=0)] = 0,
         trials: Trials = SUITES[suite].trials,
         problems: Problems = "",
+        split: Split = "report",
         jobs: Jobs = 2,
         data: Data = None,
         out: Out = RESULTS,
@@ -53,17 +58,20 @@ def _suite_command(suite: str) -> Callable[..., None]:
             bool, typer.Option("--quick", help="Two seeds, 30 trials, three methods, and the report: a few minutes.")
         ] = False,
     ) -> None:
+        listed, out = _half(suite, split, out)
         if quick:
             methods, seeds, trials, out = "jumbo-joint,gp-ucb,random", 2, 30, out / "quick"
+            listed = listed[: SUITES[suite].quick]
         chosen = _checked_methods(methods)
-        names = _problems(suite, problems, data)
+        names = _problems(suite, problems, data, listed)
         words = f"jumbo bench {suite} --methods {methods} --seeds {seeds} --trials {trials}"
-        words += f" --first-seed {first_seed}" * bool(first_seed) + f" --problems {problems}" * bool(problems)
+        given = {"first-seed": first_seed, "problems": problems, "split": "" if split == "report" else split}
+        words += "".join(f" --{name} {value}" for name, value in given.items() if value)
         wanted = range(first_seed, first_seed + seeds)
         runs = [Run(suite, name, method, seed, trials) for seed in wanted for name in names for method in chosen]
         _check_packages(runs, out, drawn=quick)
-        if left := [name for name in SUITES[suite].problems if not (problems or name in names)]:
-            typer.echo(f"left out: {', '.join(left)} (needs the authors' CSV files, --data)", err=True)
+        if left := [name for name in listed if not (problems or name in names)]:
+            typer.echo(f"left out: {', '.join(left)} ({SUITES[suite].lacking(data)})", err=True)
         failed = _run(runs, out, data, words, jobs)
         if quick:
             typer.echo(reports.report(out, suite, trials, chosen, names))
@@ -86,17 +94,19 @@ def report(
     trials: Annotated[int | None, typer.Option(help="Runs of this length; default: the longest.")] = None,
     methods: Annotated[str, typer.Option(help="Only these methods, in this order.")] = "",
     problems: Problems = "",
+    split: Split = "report",
     drawn: Annotated[str, typer.Option(help="Methods in the picture; default: the first eight.")] = "",
     out: Out = RESULTS,
 ) -> None:
     """Write report.md, regret.png, regret.html and runs.parquet from the finished runs and those published before."""
     names = split_names(problems)
     _check_suite(suite, names)
+    all_names, out = _half(suite, split, out)
     require("a report", *FIGURES)
     try:
         listed, picture = (split_names(text) for text in (methods, drawn))
-        text = reports.report(out, suite, trials, listed, names or list(SUITES[suite].problems), picture)
-    except (FileNotFoundError, ValueError) as error:
+        text = reports.report(out, suite, trials, listed, names or list(all_names), picture)
+    except (InputError, MissingFile) as error:
         raise typer.BadParameter(str(error)) from None
     typer.echo(text)
 
@@ -105,16 +115,19 @@ def report(
 def summary(
     suites: Annotated[list[str], typer.Argument(help=f"Of: {', '.join(SUITES)}")],
     trials: Annotated[int | None, typer.Option(help="Runs of this length; default: the longest.")] = None,
-    methods: Annotated[str, typer.Option(help="Only these methods; default: those that all suites have.")] = "",
+    methods: Annotated[
+        str, typer.Option(help="Only these methods; default: all but variants such as jumbo:warm=g.")
+    ] = "",
+    reference: Annotated[str, typer.Option(help="The method that the others are compared with.")] = summaries.DEFAULT,
     out: Out = RESULTS,
 ) -> None:
-    """Average rank over several suites: summary.md, summary.png and summary.html."""
+    """Compare methods over several suites, each with the same weight: summary.md, summary.png and summary.html."""
     for suite in suites:
         _check_suite(suite, [])
     require("a summary", *FIGURES)
     try:
-        typer.echo(reports.summary(out, suites, trials, split_names(methods)))
-    except (FileNotFoundError, ValueError) as error:
+        typer.echo(summaries.summary(out, suites, trials, split_names(methods), reference))
+    except (InputError, MissingFile) as error:
         raise typer.BadParameter(str(error)) from None
 
 
@@ -167,7 +180,7 @@ def compress(
 def _check_packages(runs: list[Run], out: Path, drawn: bool) -> None:
     """All that the unfinished runs need, and the figures if some are drawn: known before the first process starts."""
     suite, todo = runs[0].suite, unfinished(runs, out)
-    modules = [*SUITES[suite].needs(run.problem for run in todo), *FIGURES * drawn]
+    modules = [*SUITES[suite].needs(run.problem for run in todo), *(FIGURES if drawn else ())]
     for method in dict.fromkeys(run.method for run in todo):
         modules += parse_method(method).needs
     require(suite, *modules)
@@ -192,7 +205,7 @@ def _checked_methods(text: str) -> list[str]:
         chosen = split_names(text)
         for method in chosen:
             parse_method(method)
-    except ValueError as error:
+    except InputError as error:
         raise typer.BadParameter(str(error)) from None
     return chosen
 
@@ -205,14 +218,24 @@ def _check_suite(suite: str, names: list[str]) -> None:
         raise typer.BadParameter(f"{suite} has no problem {', '.join(unknown)}; it has {SUITES[suite].problems}")
 
 
-def _problems(suite: str, text: str, data: Path | None) -> list[str]:
-    """The problems asked for; without a wish, those whose data are there."""
+def _half(suite: str, split: str, out: Path) -> tuple[tuple[str, ...], Path]:
+    """The problems of a half, and the folder of their results: those of tuning stay apart."""
+    if split == "report":
+        return SUITES[suite].problems, out
+    if not SUITES[suite].development:
+        split_up = ", ".join(name for name, other in SUITES.items() if other.development)
+        raise typer.BadParameter(f"{suite} has no problems for tuning; {split_up} have")
+    return SUITES[suite].development, out / "development"
+
+
+def _problems(suite: str, text: str, data: Path | None, listed: Sequence[str] = ()) -> list[str]:
+    """The problems asked for; without a wish, those `listed` whose data are there."""
     names = split_names(text)
     _check_suite(suite, names)
     missing = SUITES[suite].without_data(data)
-    found = names or [name for name in SUITES[suite].problems if name not in missing]
-    if not found or set(names) & set(missing):
-        raise typer.BadParameter(f"{', '.join(missing)}: the authors' CSV files are not found; pass --data")
+    found = names or [name for name in listed if name not in missing]
+    if not found or {name.partition("@")[0] for name in names} & set(missing):
+        raise typer.BadParameter(f"{', '.join(names or listed)}: {SUITES[suite].lacking(data)}")
     return found
 
 

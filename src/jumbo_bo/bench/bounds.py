@@ -176,7 +176,8 @@ def report(made: Sequence[Row], gains: Sequence[Row], trials: Sequence[Row], ski
     text += ["", *drawn_table(made), "", "![drawn](drawn.png)", "", f"## {TITLES['compression']}", ""]
     if gains:
         seeds = len({row["seed"] for row in gains})
-        text += [f"`jumbo`, {bounds_fcnet.TRIALS} trials, means over {seeds} seed{'s' * (seeds != 1)}; Ψ in nats.", ""]
+        over = f"{seeds} seed" if seeds == 1 else f"{seeds} seeds"
+        text += [f"`jumbo`, {bounds_fcnet.TRIALS} trials, means over {over}; Ψ in nats.", ""]
         text += [*gains_table(gains), "", "![compression](compression.png)", ""]
     text += [f"- skipped: {reason}" for reason in skipped]
     text += ["", f"## {TITLES['adversarial']}", "", "The rows 'x' of the first table, and FCNet:", ""]

@@ -70,7 +70,7 @@ def regret_png(
     the floor, where a mean comes near it; a mean of zero, which a log axis has no place for, is drawn at a tenth of
     it. Landmarks are horizontal lines."""
     columns, rows = _grid(len(floors))
-    fig = _figure(2.45 * columns + 1.4, 2.3 * rows + 0.1) if len(floors) > 1 else _figure(6.4, 3.6)
+    fig = figure(2.45 * columns + 1.4, 2.3 * rows + 0.1) if len(floors) > 1 else figure(6.4, 3.6)
     panels = fig.subplots(rows, columns, squeeze=False).flat
     look = styles(methods)
     for i, (ax, problem) in enumerate(zip(panels, [*floors, *[None] * (rows * columns - len(floors))], strict=True)):
@@ -89,7 +89,7 @@ def regret_png(
         ax.set_title(problem, fontsize="medium" if len(problem) <= 24 else "small")
         ax.grid(True, which="major", alpha=0.3)
     _legend(fig, methods)
-    _save(fig, path)
+    save(fig, path)
 
 
 def regret_html(
@@ -127,7 +127,7 @@ def regret_html(
 
 def bars_png(bars: Bars, path: Path, label: str = "") -> None:
     """Horizontal bars from zero, in the order given, with one error to each side."""
-    fig = _figure(6.4, 0.34 * len(bars) + 0.9)
+    fig = figure(6.4, 0.34 * len(bars) + 0.9)
     ax = fig.subplots()
     look = styles(list(bars))
     means, errors = np.array(list(bars.values())).T
@@ -137,7 +137,7 @@ def bars_png(bars: Bars, path: Path, label: str = "") -> None:
     ax.invert_yaxis()
     ax.axvline(0, color="0.3", linewidth=0.8)
     ax.grid(True, axis="x", alpha=0.3)
-    _save(fig, path)
+    save(fig, path)
 
 
 def bars_html(bars: Bars, path: Path, label: str = "") -> None:
@@ -163,7 +163,7 @@ def bars_html(bars: Bars, path: Path, label: str = "") -> None:
 
 def lines_png(x: Array, lines: Lines, path: Path, xlabel: str = "", logx: bool = False, ylabel: str = "") -> None:
     """Means over x with a band of one error."""
-    fig = _figure(6.4, 3.6)
+    fig = figure(6.4, 3.6)
     ax = fig.subplots()
     look = styles(list(lines))
     for label, band in lines.items():
@@ -176,7 +176,7 @@ def lines_png(x: Array, lines: Lines, path: Path, xlabel: str = "", logx: bool =
         ax.locator_params(axis="x", integer=True)
     ax.grid(True, alpha=0.3)
     _legend(fig, list(lines))
-    _save(fig, path)
+    save(fig, path)
 
 
 def lines_html(x: Array, lines: Lines, path: Path, xlabel: str = "", logx: bool = False, ylabel: str = "") -> None:
@@ -207,7 +207,7 @@ def _means(curves: Curves, problem: str, methods: Sequence[str]) -> dict[str, tu
     return {method: (np.where(np.isfinite(mean), mean, np.nan), error) for method, (mean, error) in found.items()}
 
 
-def _figure(width: float, height: float) -> Any:
+def figure(width: float, height: float) -> Any:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -216,7 +216,7 @@ def _figure(width: float, height: float) -> Any:
     return fig
 
 
-def _save(fig: Any, path: Path) -> None:
+def save(fig: Any, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(path, dpi=150)
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import MLP
 from jumbo_bo.bench.tabular import old_tables, tabular
+from jumbo_bo.errors import InputError
 
 UNIT = 1e-3
 
 
 def leave_one_out(dataset: str) -> Problem:
     if dataset not in MLP.files:
-        raise ValueError(f"no HPOBench MLP dataset {dataset!r}; choose one of {list(MLP.files)}")
+        raise InputError(f"no HPOBench MLP dataset {dataset!r}; choose one of {list(MLP.files)}")
     return tabular(MLP, dataset, old_tables(MLP, [name for name in MLP.files if name != dataset]), UNIT, UNIT)

@@ -1,7 +1,6 @@
-"""Reports of finished runs: Markdown, figures and the published record.
+"""The report of a suite's finished runs: Markdown, figures and the published record.
 
 `<out>/<suite>/report.md`, `regret.png`, `regret.html`, `runs.parquet` (every trial and what made it)
-`<out>/summary.md`, `summary.png`, `summary.html`: several suites together
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from jumbo_bo.bench import figures, interactive, markdown, stats
+from jumbo_bo.bench import figures, interactive, markdown, ranking, stats
 from jumbo_bo.bench.markdown import Record
 from jumbo_bo.bench.run import read_runs
 from jumbo_bo.bench.stats import Curves
+from jumbo_bo.errors import InputError
 
 MOST_DRAWN = 8  # curves in one picture
 REFERENCE = "optuna-gp"  # Optuna's GPSampler: what a user would pick instead
@@ -35,17 +35,18 @@ def report(
     record = load(out, suite, trials, methods, problems)
     undrawn = [method for method in drawn if method not in {m for _, m in record.curves}]
     if undrawn:
-        raise ValueError(f"{', '.join(undrawn)} cannot be drawn: not among the methods of this report")
+        raise InputError(f"{', '.join(undrawn)} cannot be drawn: not among the methods of this report")
     order = list(methods) or by_area(record.curves, record.floors)
     folder = out / suite
     interactive.share_plotly(out)
-    ranks = stats.ranks(record.curves, order)
+    ranks = ranking.ranks(record.curves, order)
     shown = list(drawn) or most_drawn([m for m in order if m in ranks.table] or order)
     for draw, name in ((figures.regret_png, "regret.png"), (figures.regret_html, "regret.html")):
         draw(record.curves, shown, record.floors, folder / name, record.landmarks)
     text = markdown.document(
         f"# {suite}",
-        *markdown.regret_tables(record, order),
+        markdown.average_table(record, order),
+        markdown.regret_tables(record, order),
         markdown.rank_table(ranks, order),
         markdown.area_table(record, order),
         markdown.reach_table(stats.trials_to_reach(record.curves, REFERENCE), order, REFERENCE),
@@ -59,50 +60,17 @@ def report(
     return text
 
 
-def summary(out: Path, suites: Sequence[str], trials: int | None, methods: Sequence[str]) -> str:
-    """Writes `<out>/summary.*`, over the problems of all suites with equal weights; returns the Markdown."""
-    records = {suite: load(out, suite, trials, (), ()) for suite in suites}
-    present = [{method for _, method in record.curves} for record in records.values()]
-    wanted = list(methods) or sorted(set.union(*present))
-    everywhere = [method for method in wanted if method in set.intersection(*present)]
-    lacking = [method for method in wanted if method not in everywhere]
-    curves = {
-        (f"{suite} {problem}", method): runs
-        for suite, record in records.items()
-        for (problem, method), runs in record.curves.items()
-        if method in everywhere
-    }
-    ranks = stats.ranks(curves, everywhere)
-    if not ranks.table:
-        raise ValueError(f"no method of {wanted} has finished runs on all problems of {', '.join(suites)}")
-    order = sorted(ranks.table, key=lambda m: ranks.table[m][-1].mean) + list(ranks.left_out)
-    _rank_figures(curves, order, out)
-    text = markdown.document(
-        f"# {', '.join(suites)} together",
-        f"{len(stats.problems_of(curves, order))} problems, each with the same weight."
-        + f" Not in all suites, so not here: {', '.join(lacking)}." * bool(lacking),
-        markdown.rank_table(ranks, order),
-        markdown.reach_table(stats.trials_to_reach(curves, REFERENCE), order, REFERENCE),
-        "![Average rank](summary.png)",
-        "[The same figure to look closer](summary.html): open it in a browser.",
-        *(
-            f"## {suite}\n\n{markdown.provenance([head for head in record.heads if head['method'] in everywhere])}"
-            for suite, record in records.items()
-        ),
-    )
-    (out / "summary.md").write_text(text, encoding="utf-8")
-    return text
-
-
-def load(out: Path, suite: str, trials: int | None, methods: Sequence[str], problems: Sequence[str]) -> Record:
+def load(
+    out: Path, suite: str, trials: int | None, methods: Sequence[str], problems: Sequence[str], some: bool = False
+) -> Record:
     """The finished runs of these methods and problems. None given means all problems, and all methods that are not a
-    variant for an ablation ('jumbo:warm=g')."""
+    variant for an ablation ('jumbo:warm=g'). All methods must be there, or `some`."""
     frame, heads = read_runs(out, suite, trials)
     names = list(problems) or sorted({head["problem"] for head in heads if "@" not in head["problem"]})
     there = sorted({(head["problem"], head["method"]) for head in heads})
     missing = [m for m in methods if not any((p, m) in there for p in names)]
-    if missing or not any(p in names for p, _ in there):
-        raise ValueError(f"no finished runs of {missing or names} in {suite}; there are {there}")
+    if (missing and not (some and len(missing) < len(methods))) or not any(p in names for p, _ in there):
+        raise InputError(f"no finished runs of {missing or names} in {suite}; there are {there}")
     heads = [h for h in heads if h["problem"] in names]
     heads = [h for h in heads if (h["method"] in methods if methods else ":" not in h["method"])]
     chosen = pl.DataFrame({"stamp": [json.dumps(head) for head in heads]}, schema={"stamp": pl.String})
@@ -139,18 +107,6 @@ def by_area(curves: Curves, floors: Mapping[str, float]) -> list[str]:
     for (_, method), runs in stats.areas(curves, floors).items():
         means.setdefault(method, []).append(float(np.mean(list(runs.values()))))
     return sorted(means, key=lambda method: (-len(means[method]), float(np.mean(means[method])), method))
-
-
-def _rank_figures(curves: Curves, methods: Sequence[str], out: Path) -> None:
-    """Average rank at every trial, among all that have one."""
-    trials = range(1, stats.length_of(curves) + 1)
-    ranks = stats.ranks(curves, methods, trials)
-    x, lines = np.array(trials, dtype=float), {}
-    for method in most_drawn(list(ranks.table)):
-        mean, low, high = np.array(ranks.table[method][:-1]).T
-        lines[method] = mean, (high - low) / 2
-    figures.lines_png(x, lines, out / "summary.png", "trial", ylabel="average rank")
-    figures.lines_html(x, lines, out / "summary.html", "trial", ylabel="average rank")
 
 
 def _key(stamp: str) -> tuple[object, ...]:

@@ -35,6 +35,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.suites import SUITES
+from jumbo_bo.errors import InputError, MissingFile
 from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.paths import whole
@@ -76,14 +77,14 @@ def parse_method(text: str, net: str = PAPER) -> Any:
     hyperparameters, where the paper has another one."""
     name, _, options = text.partition(":")
     if name not in METHODS:
-        raise ValueError(f"no method {name!r}; choose one of {sorted(METHODS)}")
+        raise InputError(f"no method {name!r}; choose one of {sorted(METHODS)}")
     recipe: Any = METHODS[name]
     fields = [field.name for field in dataclasses.fields(recipe)]
     changes = {}
     for option in filter(None, options.split(",")):
         key, equals, value = option.partition("=")
         if not equals or key not in fields:
-            raise ValueError(f"{text!r}: {option!r} is no option of {name}; write key=value with key one of {fields}")
+            raise InputError(f"{text!r}: {option!r} is no option of {name}; write key=value with key one of {fields}")
         changes[key] = _like(value, getattr(recipe, key))
     if net != PAPER and getattr(recipe, "preset", None) == PAPER:
         changes.setdefault("preset", net)
@@ -101,7 +102,7 @@ def run_one(problem: Problem, method: str, seed: int, trials: int, net: str = PA
     noise = np.random.default_rng([seed, 1])
     recipe = parse_method(method, net)
     start = time.process_time()
-    optimizer = Optimizer(problem.space, problem.history, problem.direction, trials, recipe, seed)
+    optimizer = Optimizer(problem.space, problem.history, problem.direction, trials, recipe, seed, problem.candidates)
     _ = optimizer.past  # learned here, so that the first ask does not pay for it
     pretraining = time.process_time() - start
     better = np.fmin if problem.direction == "minimize" else np.fmax  # ignore NaN, a failed trial
@@ -159,11 +160,11 @@ def read_runs(out: Path, suite: str, trials: int | None = None) -> tuple[pl.Data
                 runs.append((json.loads(str(head)), rows.drop("stamp").to_dicts()))
     finished = [(head, rows) for head, rows in runs if len(rows) == head["trials"]]
     if not finished:
-        raise FileNotFoundError(f"no finished runs in {out / suite}; first: jumbo bench {suite}")
+        raise MissingFile(f"no finished runs in {out / suite}; first: jumbo bench {suite}")
     trials = trials or max(head["trials"] for head, _ in finished)
     finished = [(head, rows) for head, rows in finished if head["trials"] == trials]
     if not finished:
-        raise FileNotFoundError(f"no finished runs of {trials} trials in {out / suite}")
+        raise MissingFile(f"no finished runs of {trials} trials in {out / suite}")
     stamped = [{**row, "stamp": json.dumps(head)} for head, rows in finished for row in rows]
     return pl.DataFrame(stamped, infer_schema_length=None), [head for head, _ in finished]
 
@@ -265,7 +266,7 @@ def _like(text: str, example: Any) -> Any:
     """The option's text as the type of the value it replaces."""
     if isinstance(example, bool):
         if text.lower() not in ("true", "false"):
-            raise ValueError(f"{text!r} is neither true nor false")
+            raise InputError(f"{text!r} is neither true nor false")
         return text.lower() == "true"
     if isinstance(example, int) and re.fullmatch(r"[+-]?\d+", text):
         return int(text)
@@ -277,7 +278,7 @@ def _like(text: str, example: Any) -> Any:
         return float(text)
     except ValueError:
         if isinstance(example, int | float):
-            raise ValueError(f"{text!r} is no number") from None
+            raise InputError(f"{text!r} is no number") from None
         return text
 
 

@@ -10,8 +10,10 @@ Notation
                 on (geometric) average. A table's floor is the gap between its best and second best value. An infinite
                 regret counts as the ceiling, the largest finite regret of any run on that problem: a failed trial is
                 as bad as the worst one seen.
-    pair        (problem, seed). Means over pairs give every problem the same weight.
-    rank        of a method among all on the same pair, at one trial; ties share the mean rank
+    normalised  regret, floored, divided by the regret of a guess: the first trial of the methods in COLD, its geometric
+                mean over seeds and methods. 1 = no better than a guess. Without such a method, by the ceiling. Its
+                averages are geometric.
+    pair        (problem, seed). Means over problems give every suite the same weight, see bootstrap.py.
 """
 
 from __future__ import annotations
@@ -22,20 +24,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.stats import rankdata
 
+from jumbo_bo.bench.bootstrap import ONE_SUITE, Suites, average
 from jumbo_bo.space.space import Array
 
-MARKS = (10, 25, 50, 100)
+MARKS = (1, 5, 10, 25, 50, 100)
+COLD = ("gp-ucb", "optuna-gp", "tpe", "cma-es", "random")  # they do not look at old runs
 SAME = 1 + 1e-12  # means of the same number over different seeds differ in the last digits
 
 Curves = Mapping[tuple[str, str], Mapping[int, Array]]  # (problem, method) -> seed -> (T,) regret
-
-
-class Interval(NamedTuple):
-    mean: float
-    low: float
-    high: float
 
 
 class Difference(NamedTuple):
@@ -43,14 +40,6 @@ class Difference(NamedTuple):
     error: float
     pairs: int
     problems: int
-
-
-@dataclass(frozen=True)
-class Ranks:
-    marks: Sequence[int]
-    table: Mapping[str, Sequence[Interval]]  # method -> average rank at each mark, the last over all marks
-    pairs: int
-    left_out: Mapping[str, str]  # method -> why it has no rank
 
 
 @dataclass(frozen=True)
@@ -101,21 +90,53 @@ def mean_error(values: Array) -> tuple[float, float]:  # (S,) -> mean, standard 
     return float(mean), float(error)
 
 
-def log_area(regret: Array, floor: float, ceiling: float = np.inf) -> Array:  # (S, T) -> (S,)
+def log_regrets(curves: Curves, floors: Mapping[str, float]) -> dict[tuple[str, str], dict[int, Array]]:
+    """(problem, method) -> seed -> (T,) log10(max(regret, floor) / floor), infinite where a problem has no ceiling."""
+    ceilings = _ceilings(curves)
+    return {
+        (p, m): {s: _log_regret(regret, floors[p], ceilings[p]) for s, regret in sorted(runs.items())}
+        for (p, m), runs in curves.items()
+    }
+
+
+def _log_regret(regret: Array, floor: float, ceiling: float) -> Array:
     finite = np.where(np.isinf(regret), ceiling, regret)
-    result: Array = np.log10(np.maximum(finite, floor) / floor).mean(axis=1)
+    result: Array = np.log10(np.maximum(finite, floor) / floor)
     return result
+
+
+def _ceilings(curves: Curves) -> dict[str, float]:
+    """Problem -> the largest finite regret of any run; infinite when there is none."""
+    finite: dict[str, list[float]] = {}
+    for (problem, _), runs in curves.items():
+        finite.setdefault(problem, []).extend(r[np.isfinite(r)].max() for r in runs.values() if np.isfinite(r).any())
+    return {problem: float(max(found, default=np.inf)) for problem, found in finite.items()}
 
 
 def areas(curves: Curves, floors: Mapping[str, float]) -> dict[tuple[str, str], dict[int, float]]:
     """(problem, method) -> seed -> log10 area."""
-    ceilings: dict[str, float] = {}
-    for (problem, _), runs in curves.items():
-        finite = [float(regret[np.isfinite(regret)].max(initial=0.0)) for regret in runs.values()]
-        ceilings[problem] = max(ceilings.get(problem, 0.0), *finite)
+    logs = log_regrets(curves, floors)
+    return {key: {seed: float(log.mean()) for seed, log in runs.items()} for key, runs in logs.items()}
+
+
+def guess_of(curves: Curves) -> str:
+    """What normalised regrets are shares of, in words."""
+    return "a blind guess's" if any(method in COLD for _, method in curves) else "the largest of any run"
+
+
+def normalised(curves: Curves, floors: Mapping[str, float]) -> dict[tuple[str, str], dict[int, Array]]:
+    """(problem, method) -> seed -> (T,) log10 of the normalised regret; without the problems that have no ceiling."""
+    logs = log_regrets(curves, floors)
+    first: dict[str, list[float]] = {}
+    for (problem, method), runs in logs.items():
+        if method in COLD:
+            first.setdefault(problem, []).append(float(np.mean([log[0] for log in runs.values()])))
+    guess = {p: float(np.log10(max(c, floors[p]) / floors[p])) for p, c in _ceilings(curves).items()}
+    guess |= {problem: float(np.mean(means)) for problem, means in first.items()}
     return {
-        (p, m): dict(zip(sorted(runs), log_area(stack(runs), floors[p], ceilings[p] or np.inf).tolist(), strict=True))
-        for (p, m), runs in curves.items()
+        (p, m): {seed: log - guess[p] for seed, log in runs.items()}
+        for (p, m), runs in logs.items()
+        if np.isfinite(guess[p])
     }
 
 
@@ -137,57 +158,7 @@ def normalised_to(curves: Curves, floors: Mapping[str, float], reference: str) -
     return result
 
 
-def ranked(curves: Curves, methods: Sequence[str]) -> tuple[dict[str, list[int]], list[str], dict[str, str]]:
-    """The seeds to rank on for each problem, the methods that have them all, and why the others are left out.
-
-    A method needs runs on all problems. Then, beginning with the methods that have the most pairs, each one is taken
-    unless the pairs common to all taken so far would fall below half of the most that one method has."""
-    problems = problems_of(curves, methods)
-    seeds = {m: {p: set(curves.get((p, m), {})) for p in problems} for m in methods}
-    size = {m: sum(map(len, seeds[m].values())) for m in methods}
-    most = max((size[m] for m in methods if all(seeds[m].values())), default=0)
-    common: dict[str, set[int]] = {}
-    taken, left_out = [], {}
-    for method in sorted(methods, key=lambda m: -size[m]):
-        own = seeds[method]
-        rest = {p: common.get(p, own[p]) & own[p] for p in problems}
-        pairs = sum(map(len, rest.values()))
-        if not all(own.values()):
-            left_out[method] = f"on {sum(map(bool, own.values()))} of {len(problems)} problems"
-        elif not all(rest.values()) or 2 * pairs < most:
-            left_out[method] = f"{pairs} of {most} pairs"
-        else:
-            common = rest
-            taken.append(method)
-    return {p: sorted(s) for p, s in common.items()}, [m for m in methods if m in taken], left_out
-
-
-def ranks(curves: Curves, methods: Sequence[str], marks: Sequence[int] = (), resamples: int = 2000) -> Ranks:
-    """Average rank at each mark and over all marks, with 95 % intervals: a bootstrap over the seeds of each problem.
-    Where a problem has one seed only, there is no interval (NaN)."""
-    seeds, taken, left_out = ranked(curves, methods)
-    if not (seeds and taken):
-        return Ranks(marks, {}, 0, left_out)
-    shown = {key: runs for key, runs in curves.items() if key[1] in taken}
-    marks = list(marks) or marks_of(length_of(shown))
-    rng = np.random.default_rng(0)
-    mean = np.zeros((len(taken), len(marks) + 1))
-    samples = np.zeros((resamples, *mean.shape))
-    for problem, chosen in seeds.items():
-        regret = np.stack([[curves[problem, m][seed][[k - 1 for k in marks]] for m in taken] for seed in chosen])
-        rank = rankdata(regret, axis=1)  # (seeds, methods, marks)
-        rank = np.concatenate([rank, rank.mean(axis=2, keepdims=True)], axis=2)
-        n = len(chosen)
-        share = rng.multinomial(n, np.full(n, 1 / n), size=resamples) / n if n > 1 else np.full((resamples, n), np.nan)
-        mean = mean + rank.mean(axis=0) / len(seeds)
-        samples = samples + np.tensordot(share, rank, axes=1) / len(seeds)  # (resamples, methods, marks)
-    low, high = np.percentile(samples, [2.5, 97.5], axis=0)
-    cells = np.stack([mean, low, high], axis=-1)
-    table = {m: [Interval(*map(float, cell)) for cell in cells[k]] for k, m in enumerate(taken)}
-    return Ranks(marks, table, sum(map(len, seeds.values())), left_out)
-
-
-def trials_to_reach(curves: Curves, reference: str = "optuna-gp") -> Reached:
+def trials_to_reach(curves: Curves, reference: str = "optuna-gp", suites: Suites = ONE_SUITE) -> Reached:
     """The first trial at which a method's mean regret over seeds is at most the reference's at its last trial. Only
     problems where the reference has a finite one count; a method that lacks one of them has no mean."""
     final = {problem: band(stack(runs))[0] for (problem, method), runs in curves.items() if method == reference}
@@ -201,8 +172,8 @@ def trials_to_reach(curves: Curves, reference: str = "optuna-gp") -> Reached:
     for method in dict.fromkeys(m for _, m in trial):
         if all((problem, method) in trial for problem in final):
             found = {problem: trial[problem, method] for problem in final}
-            counted = [len(final[p]) + 1 if first is None else first for p, first in found.items()]
-            mean[method] = float(np.mean(counted)), sum(first is None for first in found.values())
+            counted = {p: float(len(final[p]) + 1 if first is None else first) for p, first in found.items()}
+            mean[method] = average(counted, suites), sum(first is None for first in found.values())
     return Reached(trial, mean)
 
 

@@ -30,6 +30,7 @@ from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import FCNET, table
 from jumbo_bo.bench.tabular import tabular
 from jumbo_bo.data.history import History, Task
+from jumbo_bo.errors import InputError
 from jumbo_bo.space.space import Array, Params, Space
 
 Function = Callable[[Array], Array]  # (m, d) in [0, 1] -> (m,), larger is better
@@ -128,7 +129,7 @@ def problem(name: str, seed: int) -> Problem:
     if target == "protein" and source in SOURCES:
         return replace(_table_problem(source, rng), name=name)
     if target not in FAMILIES or source not in ("", *SOURCES):
-        raise ValueError(f"no synthetic problem {name!r}; choose one of {list(PROBLEMS)}")
+        raise InputError(f"no synthetic problem {name!r}; choose one of {list(PROBLEMS)}")
     return replace(_function_problem(FAMILIES[target], source or "related", rng), name=name)
 
 

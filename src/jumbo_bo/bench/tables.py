@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from optuna.distributions import CategoricalDistribution
 
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import InputError, UserError
 from jumbo_bo.extras import require
 from jumbo_bo.space.space import Array, Params, Space
 
@@ -127,11 +127,11 @@ def load_plain(file: BinaryIO) -> Any:
 def table(family: Family, dataset: str) -> Table:
     """A complete table. About half a second; kept in memory."""
     if dataset not in family.files:
-        raise ValueError(f"no {family.name} table {dataset!r}; choose one of {list(family.files)}")
+        raise InputError(f"no {family.name} table {dataset!r}; choose one of {list(family.files)}")
     values = _small(dataset) if family is SMALL else _from_package(family, dataset)
     if values.shape != (family.space.cardinality, family.seeds):
         wanted = f"{family.space.cardinality} configurations x {family.seeds} seeds"
-        raise ValueError(f"{family.name} {dataset}: expected {wanted}, found {values.shape}")
+        raise InputError(f"{family.name} {dataset}: expected {wanted}, found {values.shape}")
     return Table(family, values)
 
 

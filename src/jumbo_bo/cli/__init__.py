@@ -12,12 +12,13 @@ from typing import Annotated
 import typer
 
 from jumbo_bo.cli import demo, lab, report, run, study
-from jumbo_bo.cli.view import explained
+from jumbo_bo.cli.view import explained, usable
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,  # a plain traceback, which fits a bug report and shows no values
     help="Bayesian optimization that learns from your old runs. First time here? Try `jumbo demo`.",
     epilog="Examples:\n\n- `jumbo init runs.csv`\n\n- `jumbo demo --target naval`\n\n"
     "- `jumbo bench fcnet-dt --problems protein --seeds 5`",
@@ -70,5 +71,5 @@ def bench(context: typer.Context) -> None:
     """
     from jumbo_bo.bench.__main__ import app as experiments
 
-    with explained("bench"):
+    with explained("bench"), usable("a file of the experiment"):
         experiments(args=context.args, prog_name="jumbo bench")

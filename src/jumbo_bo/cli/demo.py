@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from jumbo_bo.cli.view import console, explained, number
+from jumbo_bo.cli.view import console, explained, number, usable
 from jumbo_bo.extras import command
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def demo(
         raise typer.BadParameter(f"{storage!r} is not a database URL; use sqlite:///{storage}", param_hint="--storage")
     from jumbo_bo.bench import demo as job
 
-    with explained("demo", f"Finished trials are kept in {storage}; run the same command again to continue."):
+    kept = f"Finished trials are kept in {storage}; run the same command again to continue."
+    with explained("demo", kept), usable(storage):
         _demo(console(), job.Options(target.value, trials, storage, seed))
 
 

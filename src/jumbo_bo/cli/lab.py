@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from jumbo_bo.cli.run import StudyPath, settings
-from jumbo_bo.cli.view import console, explained, number
+from jumbo_bo.cli.view import console, explained, number, usable
 from jumbo_bo.errors import UserError
 
 
@@ -24,7 +24,7 @@ def ask(
 
     Each stays open until its result is told with `jumbo tell`. On standard output is nothing but these lines.
     """
-    with explained("ask", f"What was asked is kept; show it with: jumbo ask {study} --again"):
+    with explained("ask", f"What was asked is kept; show it with: jumbo ask {study} --again"), usable(study):
         from jumbo_bo.runner import people
         from jumbo_bo.runner.book import opened_book
         from jumbo_bo.study.study_file import load
@@ -54,7 +54,7 @@ def tell(
     `{"trial": 4, "failed": true}`, or an experiment of your own, `{"params": {"lr": 0.01, "units": 64}, "value": 0.8}`.
     All lines are checked before the first one is stored.
     """
-    with explained("tell", "Tell the rest again; what is stored already is named."):
+    with explained("tell", "Tell the rest again; what is stored already is named."), usable(study):
         from jumbo_bo.runner import people
         from jumbo_bo.runner.book import best, opened_book
         from jumbo_bo.study.study_file import load
@@ -62,7 +62,10 @@ def tell(
         if trial is None:
             if failed or sys.stdin.isatty():
                 raise UserError(f"which trial? For example: jumbo tell {study} 3 0.71, or JSON lines on standard input")
-            entries = people.parse(sys.stdin)
+            try:
+                entries = people.parse(sys.stdin)
+            except UnicodeDecodeError:
+                raise UserError("standard input is not text in UTF-8; send JSON lines") from None
         elif failed == (value is not None):
             raise UserError(f"give either a value or --failed, for example: jumbo tell {study} {trial} 0.71")
         else:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jumbo_bo.cli.view import console, explained
+from jumbo_bo.cli.view import console, explained, usable
 from jumbo_bo.errors import UserError
 
 
@@ -23,7 +23,7 @@ def report(
     It can be written at any time, also while the study runs. The page needs no network: send it by mail, open it
     with a browser.
     """
-    with explained("report"):
+    with explained("report"), usable(study):
         output = output.expanduser()  # a shell leaves --output=~/page.html as it is
         if not output.absolute().parent.is_dir():
             raise UserError(f"the folder {output.parent} of --output does not exist; create it first")

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from jumbo_bo.cli.view import FAILED, console, explained, number
+from jumbo_bo.cli.view import FAILED, console, explained, number, usable
 from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
 
@@ -60,7 +60,7 @@ def run(
     Exit codes: 0 the trials are done, 1 something is wrong and the message says what, 130 stopped.
     """
     kept = f"Finished trials are kept; trials that were stopped start anew. Continue with: jumbo run {study}"
-    with explained("run", kept), _termination_is_an_interrupt():
+    with explained("run", kept), usable(study), _termination_is_an_interrupt():
         if address is not None and engine is EngineName.local:
             raise UserError(f"--address {address} is of a Ray cluster; add --engine ray")
         if sys.platform == "win32":
@@ -80,7 +80,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
 ) -> None:
     """Show how far a study is, also while it runs: the best trial, what is running or open, the last results."""
-    with explained("status"):
+    with explained("status"), usable(study):
         from jumbo_bo.runner.book import opened_book
         from jumbo_bo.runner.state import status as look
         from jumbo_bo.study.study_file import load
@@ -99,7 +99,7 @@ def dashboard(
     port: Annotated[int, typer.Option(min=1, max=65535, help="On this machine.")] = 8080,
 ) -> None:
     """Show the study in the browser with optuna-dashboard. Only this machine can reach it; Ctrl-C ends it."""
-    with explained("dashboard"):
+    with explained("dashboard"), usable(study):
         from jumbo_bo.runner.book import opened_book
         from jumbo_bo.study.study_file import load
 

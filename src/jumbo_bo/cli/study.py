@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from jumbo_bo.cli.view import console, explained
+from jumbo_bo.cli.view import console, explained, usable
 from jumbo_bo.errors import UserError
 from jumbo_bo.paths import at_home
 
@@ -90,7 +90,8 @@ def init(
             text = study_text(name, guessed.space, guessed.direction, where, guessed.columns, guessed.notes)
         else:
             text = study_text(name, _example(), **asked)
-        output.write_text(text, encoding="utf-8")
+        with usable(output):
+            output.write_text(text, encoding="utf-8")
         load(output)  # what we write, we can read
         if files:
             _show_guess(screen, guessed)
@@ -230,7 +231,8 @@ def _next(files: Sequence[str], study: StudyFile | None, space_from: Path | None
         return [(f"jumbo ask {files[0]}", "learn from these runs and suggest the first trial")]
     if space_from:
         return [(str(space_from), "add these runs: [[history]] and below it files = ...")]
-    return [(f"jumbo init {' '.join(files[:3])}{' ...' * (len(files) > 3)}", "write this to a study.toml")]
+    named = " ".join([*files[:3], "..."] if len(files) > 3 else files)
+    return [(f"jumbo init {named}", "write this to a study.toml")]
 
 
 def _show_steps(screen: Console, steps: Sequence[tuple[str, str]]) -> None:

@@ -82,7 +82,8 @@ def _history(files: str | Sequence[str] | None, columns: Mapping[str, Any], spac
 
 def _left_out(notes: Mapping[str, str]) -> list[str]:
     reasons = {c: why.removeprefix("left out") for c, why in notes.items() if why.startswith("left out")}
-    return ["# Columns left out:"] * bool(reasons) + [f"#   {_clean(c + why)}" for c, why in reasons.items()]
+    lines = [f"#   {_clean(c + why)}" for c, why in reasons.items()]
+    return ["# Columns left out:", *lines] if lines else []
 
 
 def _objective(space: Space) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""What all commands share: the console, numbers, and errors as a line instead of a traceback."""
+"""What all commands share: the console, numbers, and errors of a person as a line instead of a traceback."""
 
 from __future__ import annotations
 
@@ -18,17 +18,31 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 @contextmanager
 def explained(command: str, kept: str = "") -> Iterator[None]:
     """Errors that a person can act on are printed as 'jumbo run: ...' on standard error, exit code 1; Ctrl-C says what
-    is kept, exit code 130. JUMBO_DEBUG=1 shows the traceback."""
+    is kept, exit code 130. Any other exception is a mistake of ours and keeps its traceback; JUMBO_DEBUG=1 shows that
+    of the others, too."""
     try:
         yield
     except KeyboardInterrupt:
         console(stderr=True).print(f"\nStopped. {kept}".rstrip())
         raise typer.Exit(INTERRUPTED) from None
-    except (UserError, ValueError, OSError) as error:
+    except UserError as error:
         if os.environ.get("JUMBO_DEBUG"):
             raise
         console(stderr=True).print(f"jumbo {command}: {error}", style="red")
         raise typer.Exit(FAILED) from None
+
+
+@contextmanager
+def usable(place: object) -> Iterator[None]:
+    """What the operating system refuses here (no permission, a full disk) is for the person to mend. `place` is named
+    when the error names no file."""
+    try:
+        yield
+    except (UserError, BrokenPipeError):  # Typer ends quietly when nobody reads on
+        raise
+    except OSError as error:
+        text = f"{error.filename or place} cannot be used: {error.strerror}" if error.strerror else str(error)
+        raise UserError(text) from error
 
 
 def number(value: float) -> str:

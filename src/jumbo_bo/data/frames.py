@@ -23,6 +23,7 @@ import polars as pl
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
 from jumbo_bo.data.summary import Dropped, Report, clip
+from jumbo_bo.errors import InputError
 from jumbo_bo.space.axes import Array, Axis, as_numbers
 from jumbo_bo.space.space import Space
 
@@ -55,7 +56,7 @@ class Columns:
     def __post_init__(self) -> None:
         check_direction(self.direction)
         if self.on_bad_rows not in ("skip", "error"):
-            raise ValueError(f'on_bad_rows is {self.on_bad_rows!r}, expected "skip" or "error"')
+            raise InputError(f'on_bad_rows is {self.on_bad_rows!r}, expected "skip" or "error"')
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def parse(
 
     ok = faults.code == 0
     if columns.on_bad_rows == "error" and not ok.all():
-        raise ValueError(f'{faults.example(int(np.argmin(ok)))}; drop the row or pass on_bad_rows="skip"')
+        raise InputError(f'{faults.example(int(np.argmin(ok)))}; drop the row or pass on_bad_rows="skip"')
     read = dict(zip(names, np.bincount(code, minlength=len(names)).tolist(), strict=True))
     dropped = faults.by_task(names, code)
     if source.skipped:
@@ -115,7 +116,7 @@ def to_polars(frame: Any) -> pl.LazyFrame:
     if type(frame).__module__.split(".")[0] == "pandas" and hasattr(frame, "columns"):
         names = [str(c) for c in frame.columns]
         if len(set(names)) < len(names):
-            raise ValueError(f"the pandas frame has a column twice: {names}")
+            raise InputError(f"the pandas frame has a column twice: {names}")
         return pl.LazyFrame([_pandas_column(name, frame.iloc[:, i]) for i, name in enumerate(names)])
     if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
         table = pl.from_arrow(frame)
@@ -139,7 +140,7 @@ def closest(name: Any, known: Iterable[str], form: str = "; did you mean {!r}?")
 
 def check_direction(direction: str) -> None:
     if direction not in ("minimize", "maximize"):
-        raise ValueError(f'direction is {direction!r}, expected "minimize" or "maximize"')
+        raise InputError(f'direction is {direction!r}, expected "minimize" or "maximize"')
 
 
 class _Faults:
@@ -177,9 +178,9 @@ def _renamed(frame: pl.LazyFrame, rename: Mapping[str, str], source: Source) -> 
     found = frame.collect_schema().names()
     for old, new in rename.items():
         if old in found and new in found:
-            raise ValueError(f"{source.name}: rename maps {old!r} to {new!r}, but it has both columns")
+            raise InputError(f"{source.name}: rename maps {old!r} to {new!r}, but it has both columns")
         if old not in found and new not in found:
-            raise ValueError(f"{source.name}: rename={{{old!r}: {new!r}}}, but it has no such column; it has {found}")
+            raise InputError(f"{source.name}: rename={{{old!r}: {new!r}}}, but it has no such column; it has {found}")
     return frame.rename({old: new for old, new in rename.items() if old in found})
 
 
@@ -188,19 +189,19 @@ def _used_columns(found: list[str], space: Space, columns: Columns, source: Sour
     for role, name in roles.items():
         if name not in found:
             hint = closest(name, found)
-            raise ValueError(f"{source.name} has no column {name!r}{hint}; pass {role}= one of {found}")
+            raise InputError(f"{source.name} has no column {name!r}{hint}; pass {role}= one of {found}")
         if name in space.names:
-            raise ValueError(f"{role}={name!r} is also a parameter of the space; it can be only one of the two")
+            raise InputError(f"{role}={name!r} is also a parameter of the space; it can be only one of the two")
     for name, value in (columns.fill or {}).items():
         if name not in space.names:
-            raise ValueError(f"fill has {name!r}{closest(name, space.names)}; the parameters are {list(space.names)}")
+            raise InputError(f"fill has {name!r}{closest(name, space.names)}; the parameters are {list(space.names)}")
         axis = space.axes[space.names.index(name)]
         if not np.isfinite(axis.encode([value])[0]):
-            raise ValueError(f"fill has {name!r}: {value!r}, expected {axis.describe()}")
+            raise InputError(f"fill has {name!r}: {value!r}, expected {axis.describe()}")
     present = [name for name in space.names if name in found]
     if not present:
         other = next((c for c in found if c not in roles.values()), "column")
-        raise ValueError(
+        raise InputError(
             f"{source.name}: none of the parameters {list(space.names)} is a column; it has {found}. "
             f"Map its columns with rename={{{other!r}: {space.names[0]!r}, ...}}"
         )

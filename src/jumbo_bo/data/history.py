@@ -26,6 +26,7 @@ from jumbo_bo.data import likeness
 from jumbo_bo.data.frames import LARGEST, Columns, Source, check_direction, closest, parse, to_polars
 from jumbo_bo.data.summary import Report, clip, notes, some, table
 from jumbo_bo.data.warp import Warp, fit_warp
+from jumbo_bo.errors import InputError
 from jumbo_bo.space.space import Array, Space
 
 TASKS_COMPARED = 40  # by `correlations`
@@ -40,9 +41,9 @@ class Task:
     def __post_init__(self) -> None:
         u, y = np.array(self.u, dtype=float), np.array(self.y, dtype=float)  # copies: frozen also means the numbers
         if u.ndim != 2 or y.shape != u.shape[:1]:
-            raise ValueError(f"task {self.name!r} needs u (n, d) and y (n,), got {u.shape} and {y.shape}")
+            raise InputError(f"task {self.name!r} needs u (n, d) and y (n,), got {u.shape} and {y.shape}")
         if not (np.all((u >= 0) & (u <= 1)) and np.all(np.abs(y) <= LARGEST)):
-            raise ValueError(f"task {self.name!r} needs u in [0, 1] and finite y")
+            raise InputError(f"task {self.name!r} needs u in [0, 1] and finite y")
         u.setflags(write=False)
         y.setflags(write=False)
         object.__setattr__(self, "u", u)
@@ -87,10 +88,10 @@ class History:
         check_direction(self.direction)
         for t in self._all:
             if t.u.shape[1] != self.space.d:
-                raise ValueError(f"task {t.name!r} has {t.u.shape[1]} parameters, the space has {self.space.d}")
+                raise InputError(f"task {t.name!r} has {t.u.shape[1]} parameters, the space has {self.space.d}")
         names = [t.name for t in self._all]
         if len(set(names)) < len(names):
-            raise ValueError(f"two tasks share a name: {sorted(names)}")
+            raise InputError(f"two tasks share a name: {sorted(names)}")
 
     @classmethod
     def from_frame(cls, frame: Any, space: Space, *, source: str = "frame", **columns: Any) -> History:
@@ -106,13 +107,13 @@ class History:
     def combine(cls, *histories: History) -> History:
         """One history of several; tasks of the same name become one."""
         if not histories:
-            raise ValueError("nothing to combine; use History.empty(space) to start without old runs")
+            raise InputError("nothing to combine; use History.empty(space) to start without old runs")
         space = histories[0].space
         if any(h.space.fingerprint != space.fingerprint for h in histories):
-            raise ValueError("histories of different spaces cannot be combined; read each again with the same space")
+            raise InputError("histories of different spaces cannot be combined; read each again with the same space")
         targets = sorted({h.target.name for h in histories if h.target})
         if len(targets) > 1:
-            raise ValueError(f"histories have different targets {targets}; the new problem is one of them")
+            raise InputError(f"histories have different targets {targets}; the new problem is one of them")
         tasks = _merge(t for h in histories for t in h._all)
         reports = tuple(r for h in histories for r in h.reports)
         return _assemble(space, tasks, targets[0] if targets else None, histories[0].direction, reports)
@@ -176,7 +177,8 @@ class History:
         for r in self.reports:
             read.update(r.read)
         target = f", target {self.target.name!r}" if self.target else ""
-        head = f"{len(self.tasks)} old task{'s' * (len(self.tasks) != 1)}{target}: {self.n_rows:,} rows used"
+        tasks = "1 old task" if len(self.tasks) == 1 else f"{len(self.tasks)} old tasks"
+        head = f"{tasks}{target}: {self.n_rows:,} rows used"
         head += f" of {read.total():,} read" if self.reports else ""
         total = len({*read, *(t.name for t in self._all)})
         return "\n".join([head, *table(self._table_rows(read), total), *notes(self.reports)])
@@ -186,10 +188,15 @@ class History:
         for t in self._all:
             n, sign = len(t.y), self.sign(t.name)
             low, high = sorted((sign * float(t.y.min()), sign * float(t.y.max()))) if n else (0.0, 0.0)
-            remarks = ["target"] if t is self.target else ["constant: kept out of training"] * t.constant
-            remarks += ["a single row"] * (n == 1) + [f"{t.repeats:,} repeated"] * (t.repeats > 0)
+            remarks = {
+                "target": t is self.target,
+                "constant: kept out of training": t.constant and t is not self.target,
+                "a single row": n == 1,
+                f"{t.repeats:,} repeated": t.repeats > 0,
+            }
             used, scale = f"{n:,} / {read.get(t.name, n):,}", "log" if t.warp.sign else "linear"
-            yield clip(t.name), used, f"{low:.4g} .. {high:.4g}", scale, ", ".join(remarks)
+            said = ", ".join(text for text, holds in remarks.items() if holds)
+            yield clip(t.name), used, f"{low:.4g} .. {high:.4g}", scale, said
         for name in sorted(set(read) - {t.name for t in self._all}):
             yield clip(name), f"0 / {read[name]:,}", "", "", "no usable rows"
 
@@ -205,20 +212,20 @@ def checked(history: History, columns: Columns) -> History:
     """The same history when something in it can be used, otherwise an error that says why not."""
     seen = sorted({name for r in history.reports for name in r.read})
     if columns.target is not None and str(columns.target) not in seen:
-        raise ValueError(f"target={columns.target!r} is none of the tasks {seen[:20]}{closest(columns.target, seen)}")
+        raise InputError(f"target={columns.target!r} is none of the tasks {seen[:20]}{closest(columns.target, seen)}")
     if history.tasks or history.target:
         return history
     sources = some([r.source for r in history.reports])
     total = sum(sum(r.read.values()) for r in history.reports)
     if total == 0:
-        raise ValueError(f"{sources}: no rows; to start without old runs use History.empty(space)")
+        raise InputError(f"{sources}: no rows; to start without old runs use History.empty(space)")
     if history.constant:
-        raise ValueError(
+        raise InputError(
             f"{sources}: all usable values of {columns.objective!r} are the same within each task, so nothing can be "
             "learned; choose another column with objective= or start with History.empty(space)"
         )
     first = next(d.example for r in history.reports for drops in r.dropped.values() for d in drops)
-    raise ValueError(
+    raise InputError(
         f"{sources}: none of {total:,} rows can be used; {first}. "
         "Correct the rows, widen the space, or choose other columns with objective=, task= or rename="
     )

@@ -22,6 +22,7 @@ from optuna.trial import FrozenTrial, TrialState
 from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
 from jumbo_bo.data.history import History, checked, from_source
 from jumbo_bo.data.summary import Dropped
+from jumbo_bo.errors import InputError, MissingFile, first_line
 from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Space
 
@@ -51,7 +52,7 @@ def from_study(
     """
     several = [studies] if isinstance(studies, optuna.Study) else list(studies)
     if not several:
-        raise ValueError("no studies given; to start without old runs use History.empty(space)")
+        raise InputError("no studies given; to start without old runs use History.empty(space)")
     for name in ("task", "objective", "direction"):
         if name in columns:
             raise TypeError(f"{name}= is read from the study itself; leave it out")
@@ -72,13 +73,15 @@ def from_storage(
     try:
         known = optuna.get_all_study_names(storage)
     except Exception as error:  # SQLAlchemy, a driver or a journal: many kinds, one meaning for the user
-        raise ValueError(f"{shown} cannot be read as an Optuna storage: {first_line(error)}") from error
+        from jumbo_bo.data.storage import cause_of  # loads SQLAlchemy, which is here by now
+
+        raise InputError(f"{shown} cannot be read as an Optuna storage: {cause_of(error)}") from error
     wanted = sorted(known) if study_names is None else list(study_names)
     for name in wanted:
         if name not in known:
-            raise ValueError(f"{shown} has no study {name!r}{closest(name, known)}; it has {sorted(known)}")
+            raise InputError(f"{shown} has no study {name!r}{closest(name, known)}; it has {sorted(known)}")
     if not wanted:
-        raise ValueError(f"{shown} has no studies; to start without old runs use History.empty(space)")
+        raise InputError(f"{shown} has no studies; to start without old runs use History.empty(space)")
     return from_study([optuna.load_study(study_name=name, storage=storage) for name in wanted], space, **options)
 
 
@@ -86,14 +89,14 @@ def _read(file: Path, task: str, space: Space, options: Columns) -> History:
     first, scan = FORMATS[file.suffix.lower()]
     source = Source(str(file), task, lambda i: f"row {i + first}")
     if not file.exists():
-        raise FileNotFoundError(f"{file} does not exist; the folder looked in was {file.absolute().parent}")
+        raise MissingFile(f"{file} does not exist; the folder looked in was {file.absolute().parent}")
     if file.stat().st_size == 0:
-        raise ValueError(f"{file} is empty; delete it or leave it out")
+        raise InputError(f"{file} is empty; delete it or leave it out")
     try:
         return from_source(scan(file), space, options, source)
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         kind = file.suffix.lower().lstrip(".").upper()
-        raise ValueError(f"{file} cannot be read as {kind}: {first_line(error)}") from error
+        raise InputError(f"{file} cannot be read as {kind}: {first_line(error)}") from error
 
 
 def _scan_csv(file: Path, separator: str = ",") -> pl.LazyFrame:
@@ -117,9 +120,9 @@ def _python_jsonl(file: Path) -> pl.DataFrame:
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            raise ValueError(f"{file} line {i}: not JSON ({error.msg}); correct or delete the line") from error
+            raise InputError(f"{file} line {i}: not JSON ({error.msg}); correct or delete the line") from error
         if not isinstance(row, dict):
-            raise ValueError(f'{file} line {i}: expected an object like {{"lr": 0.1, "value": 1.5}}, got {line[:40]!r}')
+            raise InputError(f'{file} line {i}: expected an object like {{"lr": 0.1, "value": 1.5}}, got {line[:40]!r}')
         rows.append(row)
     names = dict.fromkeys(name for row in rows for name in row)
     return pl.DataFrame([text_or_typed(name, [row.get(name) for row in rows]) for name in names])
@@ -142,21 +145,21 @@ def files_of(path: PathLike | Iterable[PathLike]) -> list[Path]:
     for entry in path:
         text = at_home(entry)
         if os.path.isdir(text):
-            raise ValueError(
+            raise InputError(
                 f"{text} is a folder; pass a glob of its files, for example {os.path.join(text, '*.csv')!r}"
             )
         found = [text]
         if glob.has_magic(text) and not os.path.exists(text):
             found = sorted(glob.glob(text, recursive=True))
             if not found:
-                raise FileNotFoundError(f"no files match {text!r}; the folder looked from was {os.getcwd()}")
+                raise MissingFile(f"no files match {text!r}; the folder looked from was {os.getcwd()}")
         files += [Path(f) for f in found]
     if not files:
-        raise ValueError("no files given; to start without old runs use History.empty(space)")
+        raise InputError("no files given; to start without old runs use History.empty(space)")
     for file in files:
         if file.suffix.lower() not in FORMATS:
             known = ", ".join(FORMATS)
-            raise ValueError(
+            raise InputError(
                 f"{file} is of an unknown kind {file.suffix!r}; expected one of {known}, or use from_frame"
             )
     return list(dict.fromkeys(files))
@@ -173,7 +176,7 @@ def _task_names(files: Sequence[Path]) -> list[str]:
 
 def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> History:
     if len(study.directions) > 1:
-        raise ValueError(
+        raise InputError(
             f"study {name!r} has {len(study.directions)} objectives, one is needed; take "
             "study.trials_dataframe() to History.from_frame with objective= one of its values_ columns"
         )
@@ -217,7 +220,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 def _check_sqlite_file(url: str) -> None:
     file = url.removeprefix("sqlite:///").split("?")[0]
     if url.startswith("sqlite:///") and file and not os.path.exists(file):  # Optuna would create it
-        raise FileNotFoundError(f"{file} does not exist; check the storage URL {url!r}")
+        raise MissingFile(f"{file} does not exist; check the storage URL {url!r}")
 
 
 def _without_password(url: str) -> str:
@@ -228,7 +231,3 @@ def _without_password(url: str) -> str:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError:
         return "the storage"
-
-
-def first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

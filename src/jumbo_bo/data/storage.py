@@ -18,7 +18,7 @@ from optuna.storages.journal import JournalFileBackend
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import UserError, first_line
 from jumbo_bo.extras import command, require
 from jumbo_bo.paths import at_home
 
@@ -67,6 +67,17 @@ def sqlite_file(url: URL | None) -> Path | None:
     return Path(str(url.database))
 
 
+def located(address: str, folder: Path) -> str:
+    """The address from any folder, when a relative path in it starts at `folder`."""
+    address = at_home(address)
+    url = checked(address) if "://" in address else None
+    file = sqlite_file(url) if url else Path(address)
+    if file is None or file.is_absolute() or str(file).startswith("file:"):
+        return address
+    file = folder / file
+    return str(file) if url is None else url.set(database=str(file)).render_as_string(hide_password=False)
+
+
 def shown(address: str) -> str:
     """The address without its password."""
     try:
@@ -110,4 +121,4 @@ def _explained(address: str, error: Exception) -> UserError:
 def cause_of(error: Exception) -> str:
     """What the database or its driver says, in one line."""
     cause = getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error
-    return (str(cause).strip() or type(cause).__name__).splitlines()[0]
+    return first_line(cause)

@@ -63,7 +63,7 @@ def notes(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+    return ", ".join([*names[:3], "..."] if len(names) > 3 else names)
 
 
 def clip(text: str, width: int = 28) -> str:

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from jumbo_bo.errors import InputError
+
 Array = npt.NDArray[np.float64]
 
 KNEE = 3.0  # scales from the centre where squash leaves the identity
@@ -36,7 +38,7 @@ class Warp:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.centre) and math.isfinite(self.scale) and self.scale > 0):
-            raise ValueError(f"a warp needs a finite centre and a positive scale, got {self}")
+            raise InputError(f"a warp needs a finite centre and a positive scale, got {self}")
 
     def __call__(self, y: Array) -> Array:
         z = (self._straighten(np.asarray(y, dtype=float)) - self.centre) / self.scale

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning.past import Past
 from jumbo_bo.learning.row_gp import RowGP, blend
 
@@ -192,21 +193,21 @@ def _frozen(values: Any) -> Array:
 
 def _check(net: FeatureNet) -> None:
     if len(net.layers) < 3:
-        raise ValueError(f"a net has a hidden, a latent and an output layer, this one has {len(net.layers)} layers")
+        raise InputError(f"a net has a hidden, a latent and an output layer, this one has {len(net.layers)} layers")
     for name, array, shape in _shapes(net):
         if array.shape != shape:
-            raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+            raise InputError(f"{name} has shape {array.shape}, expected {shape}")
         if not np.isfinite(array).all():
-            raise ValueError(f"{name} has a value that is not finite")
+            raise InputError(f"{name} has a value that is not finite")
     for name, gp in net.gps.items():
         if name not in net.tasks or not 0 <= gp.weight <= 1:
-            raise ValueError(f"a GP of task {name!r} with weight {gp.weight}; its tasks are {list(net.tasks)}")
+            raise InputError(f"a GP of task {name!r} with weight {gp.weight}; its tasks are {list(net.tasks)}")
     if any(width % net.members for width in (net.n_z, *(bias.size for _, bias in net.layers[:-1]))):
-        raise ValueError(f"its layers cannot hold {net.members} nets side by side")
+        raise InputError(f"its layers cannot hold {net.members} nets side by side")
     if len(net.warps) != len(net.tasks):
-        raise ValueError(f"{len(net.warps)} warps for {len(net.tasks)} tasks")
+        raise InputError(f"{len(net.warps)} warps for {len(net.tasks)} tasks")
     if (net.h_sd <= 0).any() or (net.g_sd <= 0).any():
-        raise ValueError("a standard deviation is not positive")
+        raise InputError("a standard deviation is not positive")
 
 
 def _shapes(net: FeatureNet) -> Iterator[tuple[str, Array, tuple[int, ...]]]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get
 import numpy as np
 import numpy.typing as npt
 
+from jumbo_bo.errors import InputError
 from jumbo_bo.paths import at_home, whole
 from jumbo_bo.space.space import Space
 
@@ -43,26 +44,26 @@ def load(kind: type[Kind], path: str | Path, space: Space) -> Kind:
     path = Path(at_home(path))
     header, arrays = _read(path)
     if header.get("format") != FORMAT:
-        raise ValueError(
+        raise InputError(
             f"{path} has format {header.get('format')!r}, this version reads {FORMAT}; "
             "learn from the old runs again, or use the version of jumbo-bo that wrote it"
         )
     if header.get("kind") != kind.__name__:
-        raise ValueError(
+        raise InputError(
             f"{path} holds a {header.get('kind')}, not a {kind.__name__}; the method that wrote it reads it"
         )
     if header.get("space") != space.fingerprint:
-        raise ValueError(
+        raise InputError(
             f"{path} was made for another space than {list(space.names)} "
             "(a name, a range or a list of choices differs); learn from the old runs again for this space"
         )
     try:
         past: Kind = _put_together(kind, header["fields"], arrays)
         if past.space_fingerprint != space.fingerprint:
-            raise ValueError("its header and its content are of different spaces")
+            raise InputError("its header and its content are of different spaces")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"{path} is damaged ({reason}); restore it from a copy or learn again") from None
+        raise InputError(f"{path} is damaged ({reason}); restore it from a copy or learn again") from None
     return past
 
 
@@ -77,18 +78,18 @@ def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
-        raise ValueError(f"{path} is not a file; give the path of one written by save()")
+        raise InputError(f"{path} is not a file; give the path of one written by save()")
     try:
         with safe_open(path, framework="numpy") as file:
             header = json.loads((file.metadata() or {})["jumbo_bo"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except (SafetensorError, KeyError, ValueError, OSError) as error:
-        raise ValueError(
+        raise InputError(
             f"{path} was not written by jumbo-bo, or is cut off ({type(error).__name__}: {error}); "
             "give a file written by save(), or learn from the old runs again"
         ) from None
     if not isinstance(header, dict):
-        raise ValueError(f"{path} has no readable header; give a file written by save(), or learn again")
+        raise InputError(f"{path} has no readable header; give a file written by save(), or learn again")
     return header, arrays
 
 
@@ -110,7 +111,7 @@ def _put_together(kind: Any, value: Any, arrays: Arrays) -> Any:
     if isinstance(value, dict) and set(value) == {"array", "dtype", "shape"}:
         array = arrays[value["array"]]
         if (found := {"array": value["array"], **_looks(array)}) != value:
-            raise ValueError(
+            raise InputError(
                 f"{value['array']} is {found['dtype']} {found['shape']}, not {value['dtype']} {value['shape']}"
             )
         return array

@@ -37,6 +37,7 @@ import scipy.linalg  # noqa: F401 (jax borrows its LAPACK: loaded here, the thre
 from threadpoolctl import threadpool_limits
 
 from jumbo_bo.data.history import History, Task
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning import training
 from jumbo_bo.learning.features import SD_FLOOR, Array, FeatureNet, layers_of, side_by_side
 from jumbo_bo.learning.row_gp import RowGP, learn_row_gps
@@ -105,7 +106,7 @@ def _train(data: Data, options: Pretraining, seed: int, member: int, report: Rep
         if trained is not None:
             return trained
         rate /= 10
-    raise ValueError(
+    raise InputError(
         f"pretraining diverged: the loss is not finite even at learning_rate={10 * rate:g}; "
         "pass a lower learning_rate or a smaller net in Pretraining(...)"
     )

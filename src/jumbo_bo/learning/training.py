@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.data.history import History, Task
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning.features import Array, Layers, latent
 
 Array32 = npt.NDArray[np.float32]
@@ -54,7 +55,9 @@ class Pretraining:
     n_l: int = 3  # hidden layers
     n_u: int = 32  # units per hidden layer
     n_z: int = 4  # latent features
-    members: int = 4  # nets trained side by side and averaged; on a thousand rows one net alone is a matter of luck
+    # Nets trained side by side and averaged; on a thousand rows one net alone is a matter of luck (docs/results.md,
+    # 'What made the difference').
+    members: int = 4
     dropout: float = 0.0
     learning_rate: float = 1e-2
     batch_size: int = 128
@@ -63,25 +66,29 @@ class Pretraining:
     patience: int = 60  # epochs without a better validation loss
     schedule: str = "cosine"  # or "constant"; both start with a warm-up
     deep_kernel: bool = False  # the warm GP's likelihood shapes the features too, not only theta_w
-    least_r2: float | None = 0.1  # a task predicted worse than this, on rows held out, is left out; None: all are kept
-    gp_rows: int = 1_000  # a task of at most so many has a GP, which shares in its prediction; 0: the net is alone
+    # A task predicted worse than this, on rows held out, is left out (docs/results.md, 'Old runs that mislead' measures
+    # that, not the number); None: all are kept.
+    least_r2: float | None = 0.1
+    # A task of at most so many rows has a GP, which shares in its prediction (docs/results.md, 'Nets and GPs on the old
+    # rows'); 0: the net is alone.
+    gp_rows: int = 1_000
     weight_decay: float = 250.0  # divided by the number of training rows, as a fixed prior on the weights would be
 
     def __post_init__(self) -> None:
         for name in ("n_l", "n_u", "n_z", "members", "batch_size", "max_epochs", "max_steps", "patience"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} is {value!r}, expected an integer of at least 1")
+                raise InputError(f"{name} is {value!r}, expected an integer of at least 1")
         if not isinstance(self.gp_rows, int) or self.gp_rows < 0:
-            raise ValueError(f"gp_rows is {self.gp_rows!r}, expected an integer of at least 0")
+            raise InputError(f"gp_rows is {self.gp_rows!r}, expected an integer of at least 0")
         if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout is {self.dropout!r}, expected a number in [0, 1)")
+            raise InputError(f"dropout is {self.dropout!r}, expected a number in [0, 1)")
         if not 0 < self.learning_rate < math.inf:
-            raise ValueError(f"learning_rate is {self.learning_rate!r}, expected a positive number, e.g. 1e-2")
+            raise InputError(f"learning_rate is {self.learning_rate!r}, expected a positive number, e.g. 1e-2")
         if not 0 <= self.weight_decay < math.inf:
-            raise ValueError(f"weight_decay is {self.weight_decay!r}, expected a number of at least 0")
+            raise InputError(f"weight_decay is {self.weight_decay!r}, expected a number of at least 0")
         if self.schedule not in ("cosine", "constant"):
-            raise ValueError(f"schedule is {self.schedule!r}, expected 'cosine' or 'constant'")
+            raise InputError(f"schedule is {self.schedule!r}, expected 'cosine' or 'constant'")
 
 
 _PAPER: dict[str, Any] = {"schedule": "constant", "weight_decay": 0.0, "members": 1, "least_r2": None, "gp_rows": 0}
@@ -106,7 +113,7 @@ def resolve(options: Pretraining | str) -> Pretraining:
     known = [field.name for field in fields(Pretraining) if field.type == "int"]
     if name not in PRESETS or (colon and not (key in known and value.isdecimal())):
         wanted = f"Pretraining(...) or one of {list(PRESETS)}, also with one of {known} replaced: 'default:n_z=8'"
-        raise ValueError(f"options is {options!r}, expected {wanted}")
+        raise InputError(f"options is {options!r}, expected {wanted}")
     changed: dict[str, Any] = {key: int(value)} if colon else {}
     return replace(PRESETS[name], **changed)
 
@@ -115,7 +122,7 @@ def tasks_to_learn(history: History) -> tuple[Task, ...]:
     """The old tasks; without any, the target's own old data."""
     tasks = tuple(t for t in history.tasks if len(t.y)) or tuple(t for t in [history.target] if t and len(t.y))
     if not tasks:
-        raise ValueError(
+        raise InputError(
             "nothing to learn from: the history has no old task and no old data of the target; "
             "add rows to it, or optimize without a history"
         )

@@ -20,6 +20,7 @@ from optuna.samplers import TPESampler
 from optuna.trial import TrialState
 
 from jumbo_bo.data.history import History, Task
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods.base import Array, Choice, Recipe, View, closest
 from jumbo_bo.methods.optuna_samplers import distributions, state_of, study_of, to_u, trial_of
@@ -58,9 +59,9 @@ class BOHB(Recipe):
 
     def check(self, history: History) -> None:
         if not 1 <= self.min_resource < self.max_resource:
-            raise ValueError(f"bohb needs 1 <= min_resource < max_resource, got {self}")
+            raise InputError(f"bohb needs 1 <= min_resource < max_resource, got {self}")
         if self.rung < 2:
-            raise ValueError(f"eta is {self.rung}, expected at least 2; set eta or a larger max_resource")
+            raise InputError(f"eta is {self.rung}, expected at least 2; set eta or a larger max_resource")
 
     def learn(self, history: History, seed: int) -> LowFidelity:
         u, z, _ = History(history.space, (most_alike(history),)).wide()

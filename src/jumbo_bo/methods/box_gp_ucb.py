@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.data.history import History
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods.base import Choice, Recipe, Schedule, Surrogate, View, closest, gp_surrogate
 from jumbo_bo.models.gp import Blocks
@@ -62,7 +63,7 @@ class BoxGPUCB(Recipe):
 
     def check(self, history: History) -> None:
         if len(history.tasks) < 2:
-            raise ValueError(
+            raise InputError(
                 f"box-gp-ucb needs at least 2 old tasks to span a box, got {len(history.tasks)}; "
                 "add old runs of another task, or use a method that learns from one, such as jumbo-joint"
             )

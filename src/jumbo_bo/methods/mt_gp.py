@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.data.history import History
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods.base import Choice, Recipe, Schedule, Surrogate, View, most_promising
 from jumbo_bo.methods.gp_ucb import GPUCB
@@ -53,7 +54,7 @@ class MTGP(Recipe):
 
     def check(self, history: History) -> None:
         if history.n_rows > self.most_rows:
-            raise ValueError(
+            raise InputError(
                 f"mt-gp is an exact GP of all old rows and takes at most {self.most_rows:,} of them, the old runs have "
                 f"{history.n_rows:,}; use a method without this limit (jumbo-joint, rgpe), or read a sample of the "
                 f"rows: History.from_frame(frame.sample({self.most_rows}, seed=0), space, ...)"

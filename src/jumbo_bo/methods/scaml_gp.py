@@ -21,15 +21,15 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dtrtri
 from scipy.optimize import minimize
 
 from jumbo_bo.methods.base import FOLLOW_UP, Choice, Schedule, Surrogate, View, most_promising
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.methods.task_gps import TaskGPRecipe, joint
-from jumbo_bo.models.evidence import Evidence, cholesky, log_density, solve
+from jumbo_bo.models.evidence import Evidence, cholesky, density_and_derivative, inverse_root, solve
 from jumbo_bo.models.gp import CHUNK, GP, Blocks, Kernel, Normal, Term, covariance, variance
 from jumbo_bo.models.kernel import cold_kernel
+from jumbo_bo.models.map import STRETCH, TOLERANCE
 from jumbo_bo.search.acquisition import noisy
 from jumbo_bo.space.space import Space
 
@@ -97,7 +97,7 @@ class WeightedSum:
 
     @cached_property
     def _root(self) -> Array:
-        return np.tril(dtrtri(self._chol, lower=1)[0])
+        return inverse_root(self._chol)
 
     @cached_property
     def _alpha(self) -> Array:
@@ -148,7 +148,7 @@ class SumEvidence:
         w, theta = np.split(parameters, [n_old])
         cov, slopes = self.residual.covariance(theta)
         cov += (w**2 @ self.covs).reshape(n, n)
-        value, alpha, weight = log_density(self.y - self.means @ w, cov, float(np.exp(theta[-1])))
+        value, alpha, weight = density_and_derivative(self.y - self.means @ w, cov, float(np.exp(theta[-1])))
         pull = (theta - self.median) / self.sd
         by_w = self.means.T @ alpha + 2 * w * (self.covs @ weight.ravel())
         by_theta = self.residual.gradient(theta, slopes, weight)
@@ -162,10 +162,11 @@ def residual_kernel(space: Space) -> Kernel:
 
 
 def fit(evidence: SumEvidence, start: Array, iterations: int) -> Array:  # (K + p,) -> (K + p,)
-    low, high = np.maximum(evidence.median - 4 * evidence.sd, math.log(1e-8)), evidence.median + 4 * evidence.sd
+    far = STRETCH * evidence.sd
+    low, high = np.maximum(evidence.median - far, math.log(1e-8)), evidence.median + far
     n_old = evidence.means.shape[1]
     bounds = [(0.0, None)] * n_old + list(zip(low, high, strict=True))
-    options = {"maxiter": iterations, "gtol": 1e-2, "ftol": 1e-7}
+    options = {"maxiter": iterations, **TOLERANCE}
     found: Array = minimize(evidence, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
     return found
 

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import minimize
+
+from jumbo_bo.models.map import maximum_a_posteriori
 
 Array = npt.NDArray[np.float64]
 
@@ -49,15 +50,7 @@ def build(theta: Array, phi: Array, y: Array) -> BLR:
 def fit(phi: Array, y: Array) -> BLR:
     """Maximum a posteriori alpha and beta, under log-normal priors."""
     median = prior_median(float(np.mean(np.sum(phi**2, axis=1)) + 1e-3) if len(y) else phi.shape[1])
-    evidence = Evidence(phi, y)
-
-    def loss(theta: Array) -> tuple[float, Array]:
-        value, gradient = evidence(theta)
-        pull = (theta - median) / PRIOR_SD
-        return -value + 0.5 * float(pull @ pull), -gradient + pull / PRIOR_SD
-
-    bounds = list(zip(median - 4 * PRIOR_SD, median + 4 * PRIOR_SD, strict=True))
-    return build(minimize(loss, median, jac=True, method="L-BFGS-B", bounds=bounds).x, phi, y)
+    return build(maximum_a_posteriori(Evidence(phi, y), median, PRIOR_SD), phi, y)
 
 
 def posterior(model: BLR, phi: Array) -> tuple[Array, Array]:  # (m, W) -> mean (m,), sd (m,) without noise

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
 
 from jumbo_bo.models.kernel import Blocks, Kernel, Term, prior_mean
 
@@ -32,7 +32,7 @@ class Evidence:
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         cov, slopes = self.covariance(theta)
-        value, _, weight = log_density(self.y, cov, float(np.exp(theta[-1])))
+        value, _, weight = density_and_derivative(self.y, cov, float(np.exp(theta[-1])))
         return value, self.gradient(theta, slopes, weight)
 
     def covariance(self, theta: Array) -> tuple[Array, Slopes]:
@@ -73,11 +73,16 @@ class Evidence:
         return gradient
 
 
-def log_density(y: Array, cov: Array, noise: float) -> tuple[float, Array, Array]:  # -> log p(y), alpha, weight
+def density_and_derivative(y: Array, cov: Array, noise: float) -> tuple[float, Array, Array]:
+    """log N(y | 0, cov + noise), alpha (n,) and weight (n, n)."""
     chol = cholesky(cov, noise)
     alpha = solve(chol, y)
-    value = -0.5 * y @ alpha - np.log(np.diag(chol)).sum() - len(y) / 2 * math.log(2 * math.pi)
-    return float(value), alpha, 0.5 * (np.outer(alpha, alpha) - inverse_from_cholesky(chol))
+    return log_density(y, chol, alpha), alpha, 0.5 * (np.outer(alpha, alpha) - inverse_from_cholesky(chol))
+
+
+def log_density(y: Array, chol: Array, alpha: Array) -> float:
+    """log N(y | 0, L L^T), where alpha = (L L^T)^-1 y (Rasmussen & Williams, Eq. 2.30)."""
+    return float(-0.5 * y @ alpha - np.log(np.diag(chol)).sum() - len(y) / 2 * math.log(2 * math.pi))
 
 
 def weigh(weights: Array, pairs: Array) -> Array:  # (groups,), (groups, n, n) -> (n, n)
@@ -111,6 +116,10 @@ def cholesky(cov: Array, noise: float) -> Array:
 def solve(chol: Array, y: Array) -> Array:
     x: Array = dpotrs(chol, y, lower=1)[0]
     return x
+
+
+def inverse_root(chol: Array) -> Array:  # L -> L^-1
+    return np.tril(dtrtri(chol, lower=1)[0])
 
 
 def inverse_from_cholesky(chol: Array) -> Array:

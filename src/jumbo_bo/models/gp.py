@@ -21,10 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dtrtri
-from scipy.optimize import minimize
 
-from jumbo_bo.models.evidence import Evidence, cholesky, inverse_from_cholesky, solve
+from jumbo_bo.models.evidence import Evidence, cholesky, inverse_from_cholesky, inverse_root, log_density, solve
 from jumbo_bo.models.kernel import (
     Blocks,
     Kernel,
@@ -37,6 +35,7 @@ from jumbo_bo.models.kernel import (
     term_covariance,
     variance,
 )
+from jumbo_bo.models.map import TOLERANCE, maximum_a_posteriori
 
 __all__ = [
     "GP",
@@ -87,15 +86,12 @@ class GP:
     @cached_property
     def root(self) -> Array:
         """L^-1: a product with it is faster than solving for every point."""
-        return np.tril(dtrtri(self.chol, lower=1)[0])
+        return inverse_root(self.chol)
 
     @cached_property
     def log_likelihood(self) -> float:
         """log p(y | theta)."""
-        residual = self.y - prior_mean(self.kernel, self.blocks)
-        return float(
-            -0.5 * residual @ self.alpha - np.log(np.diag(self.chol)).sum() - len(self.y) / 2 * math.log(2 * math.pi)
-        )
+        return log_density(self.y - prior_mean(self.kernel, self.blocks), self.chol, self.alpha)
 
     def predict(self, blocks: Blocks) -> Normal:  # (m, .) -> mean (m,), sd (m,)
         return posterior(self, blocks)
@@ -167,29 +163,10 @@ def fit(kernel: Kernel, blocks: Blocks, y: Array, starts: Sequence[Array] = (), 
     median, sd = kernel.priors
     if len(y) == 0:
         return build(kernel, median, blocks, y)
-    objective = Evidence(kernel, blocks, y)
-
-    def loss(theta: Array) -> tuple[float, Array]:
-        value, gradient = objective(theta)
-        pull = (theta - median) / sd
-        return -value + 0.5 * float(pull @ pull), -gradient + pull / sd
-
-    # Where the likelihood is flat L-BFGS may run far off; 4 sd of the prior is as good as forever.
-    bounds = list(zip(np.maximum(median - 4 * sd, math.log(1e-8)), median + 4 * sd, strict=True))
-    best = None
-    for start in starts or (median,):
-        result = minimize(
-            loss,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": iterations, "gtol": 1e-2, "ftol": 1e-7},
-        )
-        if best is None or result.fun < best.fun:
-            best = result
-    assert best is not None
-    return build(kernel, best.x, blocks, y)
+    theta = maximum_a_posteriori(
+        Evidence(kernel, blocks, y), median, sd, starts, math.log(1e-8), {"maxiter": iterations, **TOLERANCE}
+    )
+    return build(kernel, theta, blocks, y)
 
 
 def fit_adam(

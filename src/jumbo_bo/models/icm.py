@@ -20,12 +20,19 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dtrtri
-from scipy.optimize import minimize
 
-from jumbo_bo.models.evidence import cholesky, inverse_from_cholesky, pairs_of, solve, weigh
+from jumbo_bo.models.evidence import (
+    cholesky,
+    inverse_from_cholesky,
+    inverse_root,
+    log_density,
+    pairs_of,
+    solve,
+    weigh,
+)
 from jumbo_bo.models.gp import CHUNK, Normal
 from jumbo_bo.models.kernel import LogNormal, Term, term_covariance
+from jumbo_bo.models.map import TOLERANCE, maximum_a_posteriori
 
 Array = npt.NDArray[np.float64]
 Tasks = npt.NDArray[np.intp]
@@ -92,7 +99,7 @@ class ICM:
     @cached_property
     def root(self) -> Array:
         """Inverse of the Cholesky factor."""
-        return np.tril(dtrtri(self.chol, lower=1)[0])
+        return inverse_root(self.chol)
 
     @cached_property
     def quick(self) -> npt.NDArray[np.float32]:
@@ -146,23 +153,8 @@ def explained_by_old(icm: ICM, x: Array) -> Array:  # (m, D) -> (m,)
 def fit(prior: Prior, rows: LabelledRows, start: Array | None = None, iterations: int = 50) -> Array:  # -> phi
     """Maximum a posteriori by L-BFGS from `start`, default the prior's mean."""
     mean, sd = prior.normal
-    objective = Evidence(prior, rows)
-
-    def loss(phi: Array) -> tuple[float, Array]:
-        value, gradient = objective(phi)
-        pull = (phi - mean) / sd
-        return -value + 0.5 * float(pull @ pull), -gradient + pull / sd
-
-    result = minimize(
-        loss,
-        mean if start is None else start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=list(zip(mean - 4 * sd, mean + 4 * sd, strict=True)),
-        options={"maxiter": iterations, "gtol": 1e-2, "ftol": 1e-7},
-    )
-    phi: Array = result.x
-    return phi
+    options = {"maxiter": iterations, **TOLERANCE}
+    return maximum_a_posteriori(Evidence(prior, rows), mean, sd, () if start is None else (start,), options=options)
 
 
 class Evidence:
@@ -187,7 +179,6 @@ class Evidence:
         cov[np.diag_indices_from(cov)] += p.noise[task]
         chol = cholesky(cov, 0.0)
         alpha = solve(chol, y)
-        value = -0.5 * y @ alpha - np.log(np.diag(chol)).sum() - len(y) / 2 * math.log(2 * math.pi)
         weight = 0.5 * (np.outer(alpha, alpha) - inverse_from_cholesky(chol))  # d value / d cov
         by_noise = p.noise * (np.diag(weight) @ self.member)
         slope *= b
@@ -196,7 +187,7 @@ class Evidence:
         weight *= k
         by_root = 2.0 * (self.member.T @ weight @ self.member) @ p.root
         gradient = np.concatenate([by_length, by_root[np.tril_indices(self.prior.tasks)], by_noise])
-        return float(value), gradient
+        return log_density(y, chol, alpha), gradient
 
 
 def _points(prior: Prior, p: Parameters, a: Array, b: Array) -> Array:  # (n_a, D), (n_b, D) -> (n_a, n_b)

@@ -104,7 +104,7 @@ def page(
 <body>
 <header>
 <h1>{title}</h1>
-<p class="quiet">Looking for the {goal} value over {space.d} parameter{"s" * (space.d != 1)}. {stamp}</p>
+<p class="quiet">Looking for the {goal} value over {_times(space.d, "parameter")}. {stamp}</p>
 <nav aria-label="Sections"><ul>{links}</ul></nav>
 <noscript><p class="gap">The plots need JavaScript: save this file and open it with a browser.</p></noscript>
 </header>
@@ -192,9 +192,8 @@ def _trust(found: Sequence[Row]) -> Section:
     figure = figures.trust(found)
     sentence = "The share of the model's opinion that comes from the old runs; it falls when the new trials disagree."
     if not any(row.reasons and row.reasons.trust is not None for row in found):
-        sentence = "This method has no share of trust; its gate says where the old runs expect good values." * bool(
-            figure
-        )
+        gate = "This method has no share of trust; its gate says where the old runs expect good values."
+        sentence = gate if figure else ""
     gap = "" if figure else "The method that made these trials gives no such number."
     return Section("trust", "Trust over time", sentence, figure, gap=gap)
 
@@ -237,7 +236,7 @@ def _trials(found: Sequence[Row], space: Space) -> Section:
 
 
 def _times(n: int, word: str) -> str:
-    return f"{n:,} {word}{'s' * (n != 1)}"
+    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
 
 
 def _resource(name: str) -> str:

@@ -134,7 +134,7 @@ def _words(space: Space, scale: _Scale) -> list[Figure]:
     """Names above the lines, labels below them."""
     lines: list[tuple[str, list[tuple[float, str]]]] = [("value (log scale)" if scale.log else "value", scale.ticks())]
     for name, axis in zip(space.names, space.axes, strict=True):
-        lines.append((name + " (log scale)" * bool(getattr(axis, "log", False)), ticks(axis)))
+        lines.append((f"{name} (log scale)" if getattr(axis, "log", False) else name, ticks(axis)))
     found = []
     for i, (name, marks) in enumerate(lines):
         found.append(_word(safe(clip(name, 40)), 0.0, i, 14, 13, "--ink"))

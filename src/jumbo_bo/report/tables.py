@@ -82,9 +82,8 @@ def _nearest(row: Row) -> str:
     if not runs:
         return ""
     lines = "".join(f"<li>{e(run.task)}: {e(number(run.value))}, {_apart(run, row)}</li>" for run in runs)
-    return (
-        f"<details><summary>{len(runs)} good old run{'s' * (len(runs) > 1)} nearby</summary><ul>{lines}</ul></details>"
-    )
+    head = f"{len(runs)} good old {'runs' if len(runs) > 1 else 'run'} nearby"
+    return f"<details><summary>{head}</summary><ul>{lines}</ul></details>"
 
 
 def _apart(run: OldRun, row: Row) -> str:

@@ -17,7 +17,8 @@ from optuna.trial import FrozenTrial
 
 from jumbo_bo.runner.book import runner
 from jumbo_bo.runner.supervise import write
-from jumbo_bo.study.study_file import Job, StudyFile, render
+from jumbo_bo.study.job import Job, render
+from jumbo_bo.study.study_file import StudyFile
 
 TAIL = 1 << 20  # bytes of the output that are looked through for the value
 QUOTED = 200  # characters of it that an error shows

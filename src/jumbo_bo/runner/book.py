@@ -30,13 +30,12 @@ from jumbo_bo.learning import cache
 from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space.space import Params
-from jumbo_bo.studies import attributes, configuration, may_keep, suggest, unused
+from jumbo_bo.studies import configuration, decide, unused
 from jumbo_bo.study.study_file import StudyFile, check_space, space_record
 
 SPACE = "space"  # user attribute of the study
 RUNNER, SECONDS, ERROR = "runner", "seconds", "error"
 MARK = "claimed by "
-ATTEMPTS = 20  # to choose something that no other process chooses at the same moment
 BUSY = 2000  # milliseconds until a locked SQLite file is reported; the patience above that is the caller's
 
 
@@ -77,13 +76,13 @@ class Book:
 
     def decide(self, optimizer: Optimizer, trial: FrozenTrial) -> tuple[Optimizer, FrozenTrial]:
         """The optimizer after following the study, and the trial with the parameters it suggests."""
-        for _ in range(ATTEMPTS):
-            optimizer, suggestion = suggest(optimizer, self.trials(), trial.number)
+
+        def store(attributes: Mapping[str, Any]) -> None:
             with self._usable():
-                for key, attribute in attributes(suggestion).items():
+                for key, attribute in attributes.items():
                     self.storage.set_trial_user_attr(trial._trial_id, key, attribute)
-            if may_keep(suggestion.params, self.trials, trial.number):  # another machine decides at this moment
-                break
+
+        optimizer, suggestion = decide(optimizer, self.trials, trial.number, store)
         return optimizer, self.complete(trial, suggestion.params)
 
     def exhausted(self) -> bool:

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import UserError, first_line
 from jumbo_bo.extras import require
 from jumbo_bo.runner import supervise
 from jumbo_bo.runner.supervise import held, take
@@ -75,7 +75,7 @@ class OnRay:
         except (OSError, ValueError) as error:
             where = f"at {address!r} " if address else ""
             raise UserError(
-                f"there is no Ray cluster {where}({str(error).splitlines()[0]}); start one with `ray start --head`, "
+                f"there is no Ray cluster {where}({first_line(error)}); start one with `ray start --head`, "
                 "or leave --address out to use this machine alone"
             ) from None
         # Not retried by Ray: a lost attempt is started anew, in a folder of its own, as after any other loss.

@@ -10,7 +10,7 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import InputError, UserError
 from jumbo_bo.runner.book import ERROR, Book, build_optimizer, runner
 from jumbo_bo.space.space import Params
 from jumbo_bo.studies import NUMBERS, WHY
@@ -141,7 +141,7 @@ def _checked_params(file: StudyFile, trials: Mapping[int, FrozenTrial], entry: E
         return {}
     try:
         params = file.space.decode(file.space.encode(entry.params))
-    except ValueError as error:
+    except InputError as error:
         raise UserError(f"{entry.where}{error}") from None
     asked = None if entry.number is None else trials[entry.number].params
     if asked is not None and params != asked:

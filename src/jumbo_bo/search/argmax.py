@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jumbo_bo.errors import InputError
 from jumbo_bo.models.gp import Blocks
 from jumbo_bo.search.acquisition import Score
 from jumbo_bo.space.space import GRID_LIMIT, Params, Space
@@ -27,7 +28,7 @@ Featurise = Callable[[Array], Blocks]  # u (m, d) -> blocks
 SCREEN = 512  # Sobol' points scored before a search starts
 STARTS = 3
 ITERATIONS = 60  # of CMA-ES
-GENERATIONS, OFFSPRING, PARENTS = 12, 48, 12  # of the evolution, per start
+GENERATIONS, OFFSPRING, PARENTS = 12, 48, 12  # of the evolution, per start; benchmarks/argmax.py
 SAMPLE = 512  # rows on which the error of single precision is measured
 CHUNK = 65_536  # points featurised at once
 _NO_ROWS = np.zeros(0, dtype=np.intp)
@@ -178,13 +179,13 @@ def listed(candidates: Any) -> Sequence[Params]:
 
 def encode_candidates(space: Space, candidates: Sequence[Params]) -> Array:  # -> (N, d)
     if not 0 < len(candidates) <= GRID_LIMIT:
-        raise ValueError(f"a candidate list needs 1 to {GRID_LIMIT:,} rows, got {len(candidates):,}")
+        raise InputError(f"a candidate list needs 1 to {GRID_LIMIT:,} rows, got {len(candidates):,}")
     rows = []
     for i, params in enumerate(candidates):
         try:
             rows.append(space.encode(params))
         except ValueError as error:
-            raise ValueError(f"candidate {i}: {error}") from None
+            raise InputError(f"candidate {i}: {error}") from None
     return np.array(rows)
 
 

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from jumbo_bo.errors import InputError
 from jumbo_bo.models.kernel import Blocks, Kernel, covariance, variance
 
 Array = npt.NDArray[np.float64]
@@ -66,7 +67,7 @@ def max_gain(kernel: Kernel, theta: Array, blocks: Blocks, n: int, repeats: bool
     var = variance(kernel, theta, blocks)
     m = len(var)
     if not repeats and n > m:
-        raise ValueError(f"n is {n}, but there are {m} points; allow repeats or ask for fewer")
+        raise InputError(f"n is {n}, but there are {m} points; allow repeats or ask for fewer")
     roots, chosen = np.zeros((n, m)), np.zeros(n, np.intp)
     lower, left = np.zeros(n + 1), np.zeros(n + 1)
     free = np.ones(m, np.bool_)

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution, distribution_to_json
 
+from jumbo_bo.errors import InputError
 from jumbo_bo.space.axes import Array as Array
 from jumbo_bo.space.axes import Axis as Axis
 from jumbo_bo.space.axes import axis_of, centres
@@ -44,7 +45,7 @@ class Space:
 
     def __post_init__(self) -> None:
         if not self.distributions:
-            raise ValueError("a space needs at least one parameter, got none")
+            raise InputError("a space needs at least one parameter, got none")
         object.__setattr__(self, "distributions", dict(self.distributions))
         _ = self.axes  # builds and checks every parameter
 
@@ -84,7 +85,7 @@ class Space:
         for i, (name, axis) in enumerate(zip(self.names, self.axes, strict=True)):
             u[i] = axis.encode([params[name]])[0]
             if not np.isfinite(u[i]):
-                raise ValueError(f"{name!r} is {params[name]!r}, expected {axis.describe()}")
+                raise InputError(f"{name!r} is {params[name]!r}, expected {axis.describe()}")
         return u
 
     def decode(self, u: Sequence[float] | Array) -> Params:  # (d,) ->
@@ -111,9 +112,9 @@ class Space:
         """Every configuration of a finite space, last parameter fastest."""
         n = self.cardinality
         if n is None:
-            raise ValueError("the space has a continuous parameter, so it has no grid; use sample()")
+            raise InputError("the space has a continuous parameter, so it has no grid; use sample()")
         if n > GRID_LIMIT:
-            raise ValueError(f"the space has {n:,} configurations, more than the {GRID_LIMIT:,} a grid may hold")
+            raise InputError(f"the space has {n:,} configurations, more than the {GRID_LIMIT:,} a grid may hold")
         levels = [centres(axis) for axis in self.axes]
         return np.stack(np.meshgrid(*levels, indexing="ij"), axis=-1).reshape(n, self.d)
 
@@ -121,11 +122,13 @@ class Space:
         return self.snap(rng.random((n, self.d)))
 
     def _check_names(self, params: Mapping[str, Any]) -> None:
-        missing = [name for name in self.names if name not in params]
-        unknown = [name for name in params if name not in self.distributions]
-        if missing or unknown:
-            found = [f"missing {missing}"] * bool(missing) + [f"unknown {unknown}"] * bool(unknown)
-            raise ValueError(f"parameters do not match the space ({', '.join(found)}); it has {list(self.names)}")
+        wrong = {
+            "missing": [name for name in self.names if name not in params],
+            "unknown": [name for name in params if name not in self.distributions],
+        }
+        if any(wrong.values()):
+            found = ", ".join(f"{what} {names}" for what, names in wrong.items() if names)
+            raise InputError(f"parameters do not match the space ({found}); it has {list(self.names)}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

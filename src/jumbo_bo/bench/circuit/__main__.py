@@ -13,7 +13,7 @@ from rich.console import Console
 from jumbo_bo.bench.circuit.design import Design
 from jumbo_bo.bench.circuit.search import best_known
 from jumbo_bo.bench.circuit.show import show
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import InputError, UserError
 
 app = typer.Typer(add_completion=False)
 
@@ -27,11 +27,17 @@ def main(
 ) -> None:
     """Simulate one design as a schematic and as an extracted layout; show specs, layout and responses."""
     try:
-        chosen = best_known()["design"] if design is None else json.loads(design.read_text())
-        show(Design.of(chosen), out, Console())
-    except (UserError, OSError, TypeError, ValueError) as error:
+        show(_read(design), out, Console())
+    except (UserError, OSError) as error:
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
+
+
+def _read(design: Path | None) -> Design:
+    try:
+        return Design.of(best_known()["design"] if design is None else json.loads(design.read_text()))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{design or 'the best known design'}: {error}") from error
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from jumbo_bo.bench.circuit.measure import Specs, measure
 from jumbo_bo.bench.circuit.programs import Failed, require
 from jumbo_bo.bench.circuit.score import score
 from jumbo_bo.bench.circuit.simulate import Simulation, simulate
+from jumbo_bo.errors import InputError
 
 Mode = Literal["schematic", "layout"]
 MODES: tuple[Mode, ...] = ("schematic", "layout")
@@ -49,7 +50,7 @@ def check_tools() -> None:
 def run(design: Design, mode: Mode, folder: Path) -> Simulation:
     """The simulation itself; everything it needed stays in the folder."""
     if mode not in MODES:
-        raise ValueError(f"mode is {mode!r}, expected one of {list(MODES)}")
+        raise InputError(f"mode is {mode!r}, expected one of {list(MODES)}")
     sized = sizes(design)
     if mode == "schematic":
         return simulate(netlist.schematic(sized), folder)
@@ -114,7 +115,7 @@ class Cache:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(0, end - 1))
             broken = file.read(1) not in (b"", b"\n")  # a process was killed while it wrote
-            file.write(b"\n" * broken + json.dumps(row).encode() + b"\n")
+            file.write((b"\n" if broken else b"") + json.dumps(row).encode() + b"\n")
 
 
 @contextmanager

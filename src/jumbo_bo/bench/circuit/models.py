@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import InputError, UserError
 
 SUBCIRCUITS = {"n": "sky130_fd_pr__nfet_01v8", "p": "sky130_fd_pr__pfet_01v8"}
 TYPICAL = (
@@ -60,7 +60,7 @@ def subcircuit(name: str, kind: Kind, width: float, length: float) -> str:
     head, bins = library(kind)
     found = next((b for b in bins if b.holds(width * 1e-6, length * 1e-6)), None)
     if found is None:
-        raise ValueError(f"no model of {SUBCIRCUITS[kind]} for a finger of width {width} um and length {length} um")
+        raise InputError(f"no model of {SUBCIRCUITS[kind]} for a finger of width {width} um and length {length} um")
     card = re.sub(r"^(\.model\s+\w+)\.\d+", r"\1", found.card)  # 'nshort_model.17' -> 'nshort_model'
     card = re.sub(rf"\b({'|'.join(RANGES)})\s*=\s*\S+", "", card)
     return f"{re.sub(r'^[.]subckt +[^ ]+', f'.subckt {name}', head)}\n{card.strip()}\n.ends\n"

@@ -25,7 +25,7 @@ from jumbo_bo.bench.circuit.evaluate import Cache, Result, alone, check_tools, e
 from jumbo_bo.bench.circuit.search import best_known
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.data.history import History, Task
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import InputError, UserError
 from jumbo_bo.learning.cache import default_folder
 from jumbo_bo.paths import whole
 from jumbo_bo.space.space import Array, Params
@@ -44,7 +44,7 @@ def problem(
     folder = folder or default_folder() / "circuit"
     unknown = set(tasks) - set(TASKS)
     if unknown or not tasks:
-        raise ValueError(f"no old task {sorted(unknown)}; choose from {list(TASKS)}")
+        raise InputError(f"no old task {sorted(unknown)}; choose from {list(TASKS)}")
     history = old_runs(offline(seed, folder, jobs, count), tasks)
     layouts = Cache(folder / f"{TASK}.layout.jsonl", "layout")
     best = float(best_known()["score"])

@@ -23,6 +23,7 @@ import polars as pl
 from jumbo_bo.bench.circuit import TASK
 from jumbo_bo.bench.circuit.design import SPACE, Design
 from jumbo_bo.bench.circuit.evaluate import Cache, Mode, Result, evaluate
+from jumbo_bo.errors import InputError
 from jumbo_bo.space.axes import Array
 
 RANDOM = 500
@@ -42,7 +43,7 @@ def best_known(mode: Mode = "layout") -> Row:
     name = BEST if mode == "layout" else f"{mode}_{BEST}"
     found: Row = json.loads(files(__package__).joinpath(name).read_text())
     if found["task"] != TASK:
-        raise ValueError(f"{name} is about {found['task']}, expected {TASK}; search again")
+        raise InputError(f"{name} is about {found['task']}, expected {TASK}; search again")
     return found
 
 

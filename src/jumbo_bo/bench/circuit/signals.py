@@ -15,6 +15,7 @@ from scipy.stats import pearsonr, spearmanr
 from jumbo_bo.bench import markdown
 from jumbo_bo.bench.circuit.design import SPACE
 from jumbo_bo.bench.circuit.problem import TASKS, old_runs
+from jumbo_bo.errors import InputError
 
 TOP = 0.1  # of the designs
 
@@ -23,7 +24,7 @@ def correlations(layouts: pl.DataFrame, schematics: pl.DataFrame) -> dict[str, t
     """By signal: linear correlation, rank correlation, and which part of the best layouts is among the designs that
     are best by this signal. Rows are the same designs in the same order."""
     if not layouts.select(SPACE.names).equals(schematics.select(SPACE.names)):
-        raise ValueError("the two tables are not about the same designs")
+        raise InputError("the two tables are not about the same designs")
     good = layouts["score"].is_finite() & schematics["score"].is_finite()
     target = layouts.filter(good)["score"].to_numpy()
     top = max(1, round(TOP * len(target)))

@@ -19,7 +19,7 @@ from jumbo_bo.data.frames import Columns, closest
 from jumbo_bo.data.history import History
 from jumbo_bo.data.storage import checked, shown, sqlite_file
 from jumbo_bo.data.trackers.runs import Run, to_history
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import InputError, MissingFile, UserError, first_line
 from jumbo_bo.extras import require
 from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Space
@@ -52,7 +52,7 @@ def from_mlflow(
         for name in experiments or ():
             if name not in known:
                 hint = closest(name, known)
-                raise ValueError(f"{shown(address)} has no experiment {name!r}{hint}; it has {sorted(known)}")
+                raise InputError(f"{shown(address)} has no experiment {name!r}{hint}; it has {sorted(known)}")
         wanted = {known[name]: name for name in (known if experiments is None else experiments)}
         try:
             found = list(_all(client.search_runs, experiment_ids=list(wanted))) if wanted else []
@@ -127,7 +127,7 @@ def _copied(address: str) -> Iterator[Path]:
     """A copy of an SQLite store, consistent even while a training script writes to it."""
     file = sqlite_file(checked(address))
     if file is None or not file.exists():
-        raise FileNotFoundError(f"{file} does not exist; check the tracking store {address!r}")
+        raise MissingFile(f"{file} does not exist; check the tracking store {address!r}")
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         copy = Path(folder) / "mlflow.db"
         try:
@@ -140,19 +140,18 @@ def _copied(address: str) -> Iterator[Path]:
         except sqlite3.Error as error:
             raise _unreadable(address, error) from error
         if not {"experiments", "runs"} <= set(tables):
-            raise ValueError(f"{address} is no MLflow tracking store; it has the tables {tables}")
+            raise InputError(f"{address} is no MLflow tracking store; it has the tables {tables}")
         yield copy
 
 
 def _checked_folder(path: str) -> Path:
     folder = Path(path)
     if not folder.is_dir():  # MLflow would create it
-        raise FileNotFoundError(f"{folder} does not exist; the folder looked from was {os.getcwd()}")
+        raise MissingFile(f"{folder} does not exist; the folder looked from was {os.getcwd()}")
     if not any(folder.glob("*/meta.yaml")):
-        raise ValueError(f"{folder} holds no MLflow experiments; pass the folder that does, usually called mlruns")
+        raise InputError(f"{folder} holds no MLflow experiments; pass the folder that does, usually called mlruns")
     return folder
 
 
-def _unreadable(address: str, error: Exception) -> ValueError:
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return ValueError(f"{shown(address)} cannot be read as an MLflow tracking store: {reason}")
+def _unreadable(address: str, error: Exception) -> InputError:
+    return InputError(f"{shown(address)} cannot be read as an MLflow tracking store: {first_line(error)}")

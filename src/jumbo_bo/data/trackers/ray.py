@@ -24,6 +24,7 @@ from jumbo_bo.data.history import History
 from jumbo_bo.data.readers import PathLike
 from jumbo_bo.data.summary import some
 from jumbo_bo.data.trackers.runs import Run, entries, flat, mapping, parsed, to_history
+from jumbo_bo.errors import InputError
 from jumbo_bo.space.axes import as_numbers
 from jumbo_bo.space.space import Space
 
@@ -39,7 +40,7 @@ def from_ray(
     joined as Tune shows them: 'opt/beta'. `task` names a parameter that tells the tasks apart.
     """
     if which not in ("last", "best"):
-        raise ValueError(f'which is {which!r}, expected "last" or "best"')
+        raise InputError(f'which is {which!r}, expected "last" or "best"')
     options = Columns.of({**columns, "objective": objective})
     given = entries(path)
     folders = [experiment for entry in given for experiment in _experiments(entry)]
@@ -55,14 +56,14 @@ def from_ray(
 def _experiments(folder: Path) -> list[Path]:
     folder = folder if folder.name else folder.absolute()  # '.' has no name
     if not folder.is_dir():
-        raise ValueError(f"{folder} is a file; pass the folder of a Tune experiment")
+        raise InputError(f"{folder} is a file; pass the folder of a Tune experiment")
     if _is_trial(folder):
-        raise ValueError(f"{folder} is a single trial; pass the folder of its experiment, {folder.absolute().parent}")
+        raise InputError(f"{folder} is a single trial; pass the folder of its experiment, {folder.absolute().parent}")
     if any(map(_is_trial, _folders(folder))):
         return [folder]
     found = [f for f in _folders(folder) if any(map(_is_trial, _folders(f)))]
     if not found:
-        raise ValueError(
+        raise InputError(
             f"{folder} has no Tune trials; expected folders with params.json or result.json, in it or one level down"
         )
     return found

@@ -22,6 +22,7 @@ from jumbo_bo.data.frames import NO_TASK, Columns, Source, closest, text_or_type
 from jumbo_bo.data.history import History, checked, from_source
 from jumbo_bo.data.readers import PathLike
 from jumbo_bo.data.summary import Dropped, clip, some
+from jumbo_bo.errors import InputError, MissingFile
 from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Space
 
@@ -38,7 +39,7 @@ class Run:
 def to_history(source: str, runs: Sequence[Run], space: Space, columns: Columns, label: str) -> History:
     """The history of the runs; `label` names their tasks unless `columns.task` does."""
     if not runs:
-        raise ValueError(f"{source}: no runs; to start without old runs use History.empty(space)")
+        raise InputError(f"{source}: no runs; to start without old runs use History.empty(space)")
     key = columns.task or label
     _check(source, runs, space, columns, key)
     tasks: dict[str, list[Run]] = {}
@@ -50,7 +51,7 @@ def to_history(source: str, runs: Sequence[Run], space: Space, columns: Columns,
         params = sorted({p for run in runs for p in run.params})
         why = ", ".join(f"{n:,} x {reason}" for reason, n in reasons.items() if reason)
         hint = f"; their parameters are {params}, map them with rename=" if params else ""
-        raise ValueError(f"{source}: none of {len(runs):,} runs can be used: {why}{hint}")
+        raise InputError(f"{source}: none of {len(runs):,} runs can be used: {why}{hint}")
     parts = [_task(source, name, mine, space, columns) for name, mine in tasks.items()]
     return checked(History.combine(*parts), columns)
 
@@ -77,9 +78,9 @@ def entries(path: PathLike | Iterable[PathLike]) -> list[Path]:
         elif glob.has_magic(text):
             found += [Path(f) for f in sorted(glob.glob(text, recursive=True))]
         else:
-            raise FileNotFoundError(f"{text} does not exist; the folder looked from was {os.getcwd()}")
+            raise MissingFile(f"{text} does not exist; the folder looked from was {os.getcwd()}")
     if not found:
-        raise FileNotFoundError(f"nothing matches {path!r}; the folder looked from was {os.getcwd()}")
+        raise MissingFile(f"nothing matches {path!r}; the folder looked from was {os.getcwd()}")
     return list(dict.fromkeys(found))
 
 
@@ -87,12 +88,12 @@ def parsed(text: str, place: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{place}: not JSON ({error.msg}); correct or delete it") from error
+        raise InputError(f"{place}: not JSON ({error.msg}); correct or delete it") from error
 
 
 def mapping(value: Any, place: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError(f'{place}: expected an object like {{"lr": 0.1}}, got {clip(repr(value), 40)}')
+        raise InputError(f'{place}: expected an object like {{"lr": 0.1}}, got {clip(repr(value), 40)}')
     return value
 
 
@@ -101,19 +102,19 @@ def _check(source: str, runs: Sequence[Run], space: Space, columns: Columns, key
     metrics = sorted({m for run in runs for m in run.metrics})
     if metrics and columns.objective not in metrics:
         hint = closest(columns.objective, metrics)
-        raise ValueError(
+        raise InputError(
             f"{source}: no run has the metric {columns.objective!r}{hint}; pass objective= one of {metrics}"
         )
     if not any(run.labels.get(key) is not None for run in runs):
         labels = sorted({name for run in runs for name in run.labels})
-        raise ValueError(f"{source}: no run has {key!r}{closest(key, labels)}; pass task= one of {labels}")
+        raise InputError(f"{source}: no run has {key!r}{closest(key, labels)}; pass task= one of {labels}")
     if key.removeprefix("params.") in space.names:
-        raise ValueError(f"task={key!r} is also a parameter of the space; it can be only one of the two")
+        raise InputError(f"task={key!r} is also a parameter of the space; it can be only one of the two")
     params = sorted({p for run in runs for p in run.params})
     for old, new in (columns.rename or {}).items():
         if params and old not in params and new not in params:
             hint = closest(old, params)
-            raise ValueError(
+            raise InputError(
                 f"{source}: rename={{{old!r}: {new!r}}}, but no run has such a parameter{hint}; they have {params}"
             )
 
@@ -125,7 +126,7 @@ def _renamed(source: str, run: Run, rename: Mapping[str, str]) -> Run:
             continue
         value = params.pop(old)
         if value is not None and params.get(new) is not None:
-            raise ValueError(f"{source} {run.place}: rename maps {old!r} to {new!r}, but it has both")
+            raise InputError(f"{source} {run.place}: rename maps {old!r} to {new!r}, but it has both")
         params[new] = params.get(new) if value is None else value
     return replace(run, params=params)
 

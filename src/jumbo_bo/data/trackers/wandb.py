@@ -22,6 +22,7 @@ from jumbo_bo.data.history import History
 from jumbo_bo.data.readers import PathLike
 from jumbo_bo.data.summary import some
 from jumbo_bo.data.trackers.runs import Run, entries, flat, mapping, parsed, to_history
+from jumbo_bo.errors import InputError, first_line
 from jumbo_bo.space.space import Space
 
 BLOCK = 32768  # bytes; the log is a LevelDB log of protobuf messages
@@ -49,7 +50,7 @@ def _runs(entry: Path) -> Iterator[Run]:
         return _folder(entry)
     readers = {".csv": _csv, ".json": _json, ".jsonl": _jsonl, ".ndjson": _jsonl}
     if entry.suffix.lower() not in readers:
-        raise ValueError(f"{entry} is of an unknown kind; expected a wandb folder or one of {', '.join(readers)}")
+        raise InputError(f"{entry} is of an unknown kind; expected a wandb folder or one of {', '.join(readers)}")
     return readers[entry.suffix.lower()](entry)
 
 
@@ -57,9 +58,9 @@ def _csv(file: Path) -> Iterator[Run]:
     try:
         table = pl.read_csv(file, infer_schema_length=None, glob=False)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        raise ValueError(f"{file} cannot be read as CSV: {str(error).splitlines()[0]}") from error
+        raise InputError(f"{file} cannot be read as CSV: {first_line(error)}") from error
     if {"config", "summary"} <= set(table.columns):
-        raise ValueError(
+        raise InputError(
             f"{file} holds Python dictionaries in its columns 'config' and 'summary'; export them with json.dump "
             "or, from pandas, with to_json(orient='records')"
         )
@@ -71,7 +72,7 @@ def _csv(file: Path) -> Iterator[Run]:
 def _json(file: Path) -> Iterator[Run]:
     runs = parsed(file.read_text(encoding="utf-8"), str(file))
     if not isinstance(runs, list):
-        raise ValueError(
+        raise InputError(
             f'{file}: expected a list of runs like [{{"config": {{"lr": 0.1}}, "summary": {{"loss": 1.5}}}}, ...]; '
             "from pandas use to_json(orient='records')"
         )
@@ -90,7 +91,7 @@ def _folder(folder: Path) -> Iterator[Run]:
     inside = folder / "wandb" if (folder / "wandb").is_dir() else folder
     runs = [f for f in sorted(inside.iterdir()) if f.is_dir() and f.name.startswith(("run-", "offline-run-"))]
     if not runs:
-        raise ValueError(f"{folder} has no W&B runs; expected folders like run-20250131_120000-1a2b3c4d in it")
+        raise InputError(f"{folder} has no W&B runs; expected folders like run-20250131_120000-1a2b3c4d in it")
     project = inside.absolute().parent.name
     for run in runs:
         config, summary = run / "files" / "config.yaml", run / "files" / "wandb-summary.json"
@@ -130,7 +131,7 @@ def _unwrapped(file: Path) -> dict[str, Any]:
     try:
         config = yaml.safe_load(file.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
-        raise ValueError(f"{file}: not YAML ({str(error).splitlines()[0]}); delete the run's folder") from error
+        raise InputError(f"{file}: not YAML ({first_line(error)}); delete the run's folder") from error
     items = mapping(config or {}, str(file)).items()
     return {k: v["value"] if isinstance(v, Mapping) and "value" in v else v for k, v in items if k != "wandb_version"}
 
@@ -172,7 +173,7 @@ def _records(file: Path) -> Iterator[bytes]:
     """Whole records; one that a crash cut off is not among them."""
     data = file.read_bytes()
     if data[:4] != b":W&B":
-        raise ValueError(f"{file} is not a W&B log; delete the run's folder")
+        raise InputError(f"{file} is not a W&B log; delete the run's folder")
     at, record = FILE_HEADER, b""
     while at + HEADER.size <= len(data):
         if BLOCK - at % BLOCK < HEADER.size:  # padding: no piece starts this late in a block

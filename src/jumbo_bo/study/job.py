@@ -1,0 +1,79 @@
+"""How a trial is evaluated: [objective] of study.toml checked, and the command of one trial."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import Any, Literal
+
+from jumbo_bo.data.frames import closest
+from jumbo_bo.space.space import Params, Space
+from jumbo_bo.study import toml
+
+BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
+
+
+@dataclass(frozen=True)
+class Job:
+    """How one trial is evaluated."""
+
+    command: tuple[str, ...]  # '{lr}' becomes the value of lr; empty: a person evaluates (jumbo ask / jumbo tell)
+    input: Literal["arguments", "json"] = "arguments"  # json: the parameters on standard input
+    value: str = "value"  # key of the last JSON line the command prints; a bare number is a value, too
+    workers: int = 1
+    timeout: float | None = None  # seconds per attempt
+    retries: int = 0
+
+
+def job_of(table: toml.Table, space: Space) -> Job:
+    table.only(*(f.name for f in fields(Job)))
+    command: Any = table.values.get("command")
+    if isinstance(command, str):
+        listed = ", ".join(f'"{word}"' for word in command.split())
+        raise table.wrong("command", f"a list of texts, as no shell is used: command = [{listed}]")
+    if not toml.list_of(lambda v: isinstance(v, str))(command) or not command[0]:
+        advice = "; without a command leave [objective] out and use `jumbo ask` and `jumbo tell`"
+        raise table.wrong("command", f'a list of texts like ["python", "train.py", "--lr", "{{lr}}"]{advice}')
+    for argument in command:
+        if set(BRACES.sub("", argument)) & set("{}"):
+            raise table.error(f"{table.name}.command has a lone brace in {argument!r}; write {{{{ or }}}} for a brace")
+        for name in _placeholders([argument]):
+            if name not in space.names:
+                raise table.error(
+                    f"{table.name}.command has {{{name}}} in {argument!r}, which is no parameter"
+                    f"{closest(name, space.names)}; the parameters are {', '.join(space.names)}; "
+                    "a brace that is meant as a brace is written twice"
+                )
+    return Job(
+        tuple(command),
+        table.take("input", toml.one_of("arguments", "json"), Job.input),
+        table.take("value", toml.TEXT, Job.value),
+        table.take("workers", toml.whole(1), Job.workers),
+        table.take("timeout", toml.POSITIVE, Job.timeout),
+        table.take("retries", toml.whole(0), Job.retries),
+    )
+
+
+def render(job: Job, params: Params) -> list[str]:
+    """The command of one trial, ready to be started without a shell."""
+
+    def put(match: re.Match[str]) -> str:
+        return match[0][0] if match[1] is None else _word(params[match[1]])  # '{{' is '{'
+
+    command = [BRACES.sub(put, argument) for argument in job.command]
+    if job.input == "arguments" and not _placeholders(job.command):
+        command += [word for name, value in params.items() for word in (f"--{name}", _word(value))]
+    return command
+
+
+def _placeholders(command: Sequence[str]) -> list[str]:
+    return [m[1] for argument in command for m in BRACES.finditer(argument) if m[1] is not None]
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    # argparse takes '-1e-05' for an option, '-0.00001' for a number
+    return f"{Decimal(repr(value)):f}" if isinstance(value, float) and value < 0 else str(value)

@@ -1,0 +1,30 @@
+"""What the optimizer returns: a suggestion with its reasons, and the best trial so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from jumbo_bo.explain import Explanation, Prediction
+from jumbo_bo.space.space import Params
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    number: int  # 0, 1, ... within the study
+    params: Params
+    explanation: Explanation
+
+    @property
+    def why(self) -> str:
+        return self.explanation.why
+
+    @property
+    def predicted(self) -> Prediction:
+        """In the user's units."""
+        return self.explanation.predicted
+
+
+class BestTrial(NamedTuple):
+    params: Params
+    value: float
