@@ -155,10 +155,17 @@ def test_the_same_problem_gets_the_weight_and_noise_and_its_opposite_none():
     assert w[2] == pytest.approx(0.0, abs=1e-6)
 
 
-def test_weights_are_equal_before_the_first_trial():
-    optimizer = told([wave, noise], 0)
+@pytest.mark.parametrize("n", [0, 2])
+def test_with_few_trials_the_old_tasks_weigh_alike(n):
+    optimizer = told([wave, noise], n)
     np.testing.assert_allclose(weighted_sum(optimizer.view()).w, [0.5, 0.5])
     assert "alike" in optimizer.ask().why
+
+
+def test_old_tasks_that_only_mislead_get_no_weight():
+    optimizer = told([lambda u: -wave(u)], 6)
+    assert weighted_sum(optimizer.view()).w == pytest.approx([0.0], abs=1e-6)
+    assert "no weight" in optimizer.ask().why
 
 
 def test_a_pending_trial_narrows_the_prediction_there_and_keeps_its_mean():

@@ -43,6 +43,7 @@ NEGLIGIBLE = 1e-3  # of the average weight: such old tasks are left out of predi
 class ScaMLGP(TaskGPRecipe):
     beta0: float = 10.0
     schedule: Schedule = "paper"
+    few: int = 3  # with fewer trials the old tasks weigh alike: one value alone speaks for no weight at all
     rows: int = 300  # of an old task that its GP is conditioned on
     initial: int = 3  # space-filling points when there are no old runs
 
@@ -51,12 +52,12 @@ class ScaMLGP(TaskGPRecipe):
     def __call__(self, view: View) -> Choice:
         if view.past is None:
             return self._cold(view)
-        model = weighted_sum(view)
+        model = weighted_sum(view, self.few)
         beta = view.beta(self.schedule, self.beta0)
-        return most_promising(view, _surrogate(model), beta, _note(view.past.tasks, model.w, len(view.z)))
+        return most_promising(view, _surrogate(model), beta, _note(view.past.tasks, model.w))
 
     def surrogate(self, view: View) -> Surrogate:
-        return self._cold.surrogate(view) if view.past is None else _surrogate(weighted_sum(view))
+        return self._cold.surrogate(view) if view.past is None else _surrogate(weighted_sum(view, self.few))
 
     @property
     def _cold(self) -> GPUCB:
@@ -171,7 +172,7 @@ def fit(evidence: SumEvidence, start: Array, iterations: int) -> Array:  # (K + 
     return found
 
 
-def weighted_sum(view: View) -> WeightedSum:
+def weighted_sum(view: View, few: int = 3) -> WeightedSum:
     """The model of the finished trials; pending ones are hallucinated."""
     old: tuple[GP, ...] = view.past.gps
     kernel = residual_kernel(view.space)
@@ -179,10 +180,12 @@ def weighted_sum(view: View) -> WeightedSum:
 
     def fitted(n: int, before: Array | None) -> Array:
         u, z = view.earlier(n)
-        if n == 0:
+        if n < max(1, few):
             return begin
         evidence = SumEvidence(old, kernel, view.domain.featurise(u), z)
-        return fit(evidence, begin, ITERATIONS) if before is None else fit(evidence, before, FOLLOW_UP)
+        if before is None or n == few:
+            return fit(evidence, begin, ITERATIONS)
+        return fit(evidence, before, FOLLOW_UP)
 
     w, theta = np.split(view.chain("weighted sum", fitted), [len(old)])
     w = np.where(w > NEGLIGIBLE * w.mean(), w, 0.0)
@@ -197,10 +200,10 @@ def _surrogate(model: WeightedSum) -> Surrogate:
     return Surrogate(model.predict, noisy(model.predict, model.noise))
 
 
-def _note(names: tuple[str, ...], w: Array, n: int) -> str:
-    if n == 0:
+def _note(names: tuple[str, ...], w: Array) -> str:
+    if not w.any():
+        return "The old runs have no weight, the trials say that it is good"
+    if len(w) > 1 and np.ptp(w) == 0:
         return "The old runs, all weighted alike, say that it is good"
     best = int(np.argmax(w))
-    if w[best] <= 0:
-        return "The old runs have no weight, the trials say that it is good"
     return f"Of the old runs {names[best]!r} has the largest weight, {w[best]:.2g} of a sum of {w.sum():.2g}"
