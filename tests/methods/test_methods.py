@@ -8,7 +8,7 @@ import pytest
 from jumbo_bo.data.history import History
 from jumbo_bo.learning import past_file
 from jumbo_bo.learning.features import FeatureNet
-from jumbo_bo.methods import METHODS, BoxGPUCB, Jumbo, MTBohamiann, OfflineDKL, Recipe
+from jumbo_bo.methods import METHODS, BestFirst, BoxGPUCB, Jumbo, MTBohamiann, OfflineDKL, Recipe
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.search.argmax import SpaceExhausted
 from small_problems import MIXED, SMALL, follow, learned_nets, loss, old_runs
@@ -19,9 +19,11 @@ def nets():
     return learned_nets()
 
 
-# Recipes that take long at their defaults, with less work per suggestion.
+# Recipes that take long at their defaults, with less work per suggestion; and one whose first trials are the same for
+# every seed, with fewer of them.
 QUICK: dict[str, Recipe] = {
-    "mt-bohamiann": MTBohamiann(units=10, chains=2, samples=3, thin=10, burn_in=2, learn_rounds=3, adapt_rounds=1)
+    "mt-bohamiann": MTBohamiann(units=10, chains=2, samples=3, thin=10, burn_in=2, learn_rounds=3, adapt_rounds=1),
+    "best-first": BestFirst(first=2),
 }
 
 
