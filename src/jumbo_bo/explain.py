@@ -26,7 +26,7 @@ from jumbo_bo.space.space import Params, Space
 
 Array = npt.NDArray[np.float64]
 
-OLD_BLOCKS = ("g", "h", "m")
+OLD_BLOCKS = ("g", "h", "m", "dev")
 INTERVAL = 0.95  # quantile: nine of ten values should fall between low and high
 OLD_TRIALS = 2  # that old runs are worth, as trials by which the scale of the values is known; benchmarks/coverage.py
 WIDER = (

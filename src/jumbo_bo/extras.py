@@ -20,6 +20,7 @@ PACKAGES = {
     "optuna_dashboard": ("optuna-dashboard", "dashboard"),
     "psycopg": ("psycopg", "postgresql"),
     "ray": ("ray", "ray"),
+    "sklearn": ("scikit-learn", "bench"),
     "torch": ("torch", "optuna-gp"),
 }
 

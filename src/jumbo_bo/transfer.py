@@ -139,7 +139,7 @@ def _verdict(tasks: list[TaskTransfer], gain: float, share: float, n: int) -> st
         upside = " It is used upside down: what was good there is bad here." if best.weight < -CLEAR else ""
         return (
             f"The old runs help: with them, each new result was {math.exp(gain):.3g} times as likely under the model, "
-            f"and {used}. {best.name} helps most (rank agreement {best.agreement:+.2f}).{upside}"
+            f"and {used}. Most of the help comes from {best.name} (rank agreement {best.agreement:+.2f}).{upside}"
         )
     agreement = float(np.median([t.agreement for t in tasks if math.isfinite(t.agreement)] or [0.0]))
     typical = f"a typical old task ranks the new trials with an agreement of {agreement:+.2f}"

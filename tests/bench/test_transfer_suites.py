@@ -9,7 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 from optuna.distributions import CategoricalDistribution
+from typer.testing import CliRunner
 
+from jumbo_bo.bench import __main__ as bench
 from jumbo_bo.bench.run import Run, run_one, split_names
 from jumbo_bo.bench.sources import SOURCES, Source
 from jumbo_bo.bench.suites import SUITES
@@ -182,3 +184,45 @@ def test_files_that_are_not_what_they_should_be(tmp_path: Path) -> None:
     (flat := tmp_path / "flat").mkdir()
     with pytest.raises(UserError, match="half of the table has the best value"):
         SUITES["suzuki"]("triflate-trifluoroborate", small(flat, source, **{"yield": pl.col("yield").clip(0, 2)}), 0)
+
+
+def test_halves_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of tuning go to a folder of their own, and the stamp's command says what was asked for."""
+    source = SOURCES["suzuki"]
+    monkeypatch.setenv("JUMBO_DATA", str(small(tmp_path, source)))
+    done: list[tuple[list[Run], Path, str]] = []
+
+    def pretend(runs: list[Run], out: Path, _: Path | None, command: str, jobs: int) -> dict[Run, str]:
+        done.append((runs, out, command))
+        return {}
+
+    monkeypatch.setattr(bench, "run_suite", pretend)
+    words = ["suzuki", "--methods", "random", "--seeds", "1", "--out", str(tmp_path / "out")]
+    for more in ([], ["--split", "development", "--old", "rows=5,tasks=2"]):
+        result = CliRunner().invoke(bench.app, [*words, *more])
+        assert result.exit_code == 0, result.output
+    (report, here, said), (tuning, apart, told) = done
+    assert [run.problem for run in report] == list(source.report)
+    assert [run.problem for run in tuning] == [f"{name}@rows=5,tasks=2" for name in source.development]
+    assert (here, apart) == (tmp_path / "out", tmp_path / "out" / "development")
+    assert said == "jumbo bench suzuki --methods random --seeds 1 --trials 50"
+    assert told == f"{said} --split development --old rows=5,tasks=2"
+
+
+def test_what_is_missing_is_said_on_the_command_line(tmp_path: Path) -> None:
+    result = CliRunner().invoke(bench.app, ["suzuki", "--data", str(tmp_path)], env={"COLUMNS": "2000"})
+    assert result.exit_code == 2
+    assert "no suzuki.parquet in" in result.output
+    assert "aspuru-guzik-group/olympus @ 440b6b58" in result.output
+    result = CliRunner().invoke(bench.app, ["hpobench-mlp", "--split", "development"], env={"COLUMNS": "2000"})
+    assert result.exit_code == 2
+    assert "hpobench-mlp has no problems for tuning" in result.output
+
+
+@pytest.mark.parametrize("name", [*SOURCES, "sklearn"])
+def test_the_page_lists_both_halves(name: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "suites.md").read_text(encoding="utf-8")
+    section = re.split(rf"\n###? {name}\n", page)[1].split("\n```sh")[0]
+    listed = dict(re.findall(r"- (Report|Development): (.*?)(?=\n- |\n\n)", section, re.DOTALL))
+    halves = {half: tuple(re.split(r",\s+", names)) for half, names in listed.items()}
+    assert halves == {"Report": SUITES[name].problems, "Development": SUITES[name].development}

@@ -213,7 +213,7 @@ def test_one_value_gives_no_units_to_predict_in():
 
 def test_a_draw_says_what_it_goes_by():
     drawn = told(GRID, 4, old_runs(GRID), recipe=Learned("prior")).suggestions[-1]
-    assert "random draw from what the old runs say; exp" in drawn.why
+    assert "random draw from what the old runs predict. Explo" in drawn.why
     assert drawn.predicted.low <= drawn.predicted.mean <= drawn.predicted.high
 
 

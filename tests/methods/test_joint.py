@@ -58,7 +58,7 @@ def run(net: FeatureNet, recipe: JumboJoint, trials: int = 12) -> Optimizer:
 def test_related_old_runs_keep_their_say(nets: dict[str, FeatureNet]) -> None:
     said = [s.why for s in run(nets["related"], JumboJoint()).suggestions]
     assert not any("set aside" in why for why in said)
-    assert all("The old runs say" in why for why in said[2:])
+    assert all("Old runs rate this" in why for why in said[2:])
 
 
 def test_unrelated_old_runs_are_set_aside(nets: dict[str, FeatureNet]) -> None:
@@ -71,9 +71,11 @@ def test_unrelated_old_runs_are_set_aside(nets: dict[str, FeatureNet]) -> None:
 
 
 def test_the_verdict_is_by_the_posterior_of_theta(nets: dict[str, FeatureNet]) -> None:
-    """The choice between the two models turns exactly where their evidences differ by the guard."""
+    """The choice between the two models turns exactly where their log posteriors differ by the guard."""
     view = run(nets["unrelated"], JumboJoint(guard=math.inf), trials=8).view()
-    joint = JumboJoint(guard=math.inf)(view).gp
+    chosen = JumboJoint(guard=math.inf)(view).surrogate
+    assert chosen is not None
+    joint = chosen.gp
     assert joint is not None
     against = view.fit(cold_kernel(SPACE)).log_posterior - joint.log_posterior
     assert JumboJoint(guard=against - 0.01)(view).aside
@@ -187,7 +189,7 @@ def test_first_suggestion_with_old_runs_already_uses_them(small_nets: dict[Space
     first = [Optimizer(MIXED, small_nets[MIXED], n_trials=10, seed=s).ask().params for s in range(5)]
     chance = [small_problems.loss(MIXED.decode(u)) for u in MIXED.sample(np.random.default_rng(0), 500)]
     assert np.mean([small_problems.loss(p) for p in first]) < np.quantile(chance, 0.1)
-    assert "old runs" in Optimizer(MIXED, small_nets[MIXED], n_trials=10).ask().why
+    assert "Old runs" in Optimizer(MIXED, small_nets[MIXED], n_trials=10).ask().why
 
 
 def test_joint_without_old_runs_finds_branins_minimum() -> None:

@@ -18,8 +18,10 @@ def nets():
 
 
 def test_the_defaults_are_the_papers():
-    assert Jumbo() == Jumbo(0.1, "h", False, "printed", 10.0, "paper", 3, False, "hpo", False)
-    assert OfflineDKL() == OfflineDKL("h", 10.0, "paper", 3, False, "hpo", False)
+    assert Jumbo() == Jumbo(0.1, "h", False, "printed", 10.0, "paper", 3, False, "hpo")
+    assert OfflineDKL() == OfflineDKL("h", 10.0, "paper", 3, False, "hpo")
+    assert not Jumbo().old_scale
+    assert not OfflineDKL().old_scale
 
 
 def test_the_first_points_are_spread_and_without_old_runs_it_is_gp_ucb(nets):

@@ -55,7 +55,7 @@ def test_infinite_zeta_is_exactly_gp_ucb():
 def test_phi_is_the_smaller_bound():
     view = told(history(target), 5).view()
     blocks, beta, zeta = view.domain.blocks, 4.0, 0.3
-    phi_2 = ucb(view.model(cold_kernel(GRID)), beta)
+    phi_2 = ucb(view.model(cold_kernel(GRID)).predict, beta)
     mean, sd = blocks["old_mean"][:, 0], blocks["old_sd"][:, 0]
     phi_1 = 0.5 + 2.0 * (mean + 2.0 * sd) + zeta
     phi = lower_of(phi_2, 0, Line(0.5, 2.0), zeta, beta)(blocks)
@@ -67,7 +67,7 @@ def test_an_exact_lower_fidelity_with_zeta_zero_never_scores_above_it():
     blocks = dict(view.domain.blocks)
     truth = target(view.domain.u)
     blocks |= {"old_mean": truth[:, None], "old_sd": np.zeros((len(truth), 1))}
-    phi = lower_of(ucb(view.model(cold_kernel(GRID)), 9.0), 0, Line(0.0, 1.0), 0.0, 9.0)(blocks)
+    phi = lower_of(ucb(view.model(cold_kernel(GRID)).predict, 9.0), 0, Line(0.0, 1.0), 0.0, 9.0)(blocks)
     assert np.all(phi <= truth + TIE * np.abs(truth))
 
 

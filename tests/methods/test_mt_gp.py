@@ -142,8 +142,6 @@ def test_without_old_runs_it_is_gp_ucb():
 
 def test_too_many_rows_are_refused_with_a_way_out():
     old = history(target, n=2001)
-    with pytest.raises(
-        ValueError, match=r"at most 2,000 of them, the old runs have 2,001; .*rgpe.*frame\.sample\(2000"
-    ):
+    with pytest.raises(ValueError, match=r"at most 2,000, but there are 2,001; .*rgpe.*frame\.sample\(2000"):
         Optimizer(GRID, old, method="mt-gp")
     assert Optimizer(GRID, old, method=MTGP(most_rows=2001)).n_trials is None

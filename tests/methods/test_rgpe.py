@@ -10,8 +10,8 @@ from optuna.distributions import FloatDistribution
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.learning.row_gp import best_and_others
 from jumbo_bo.methods import GPUCB, RGPE
-from jumbo_bo.methods.rgpe import draw, loo_ranking_loss, mix, rank_weights, ranking_loss
-from jumbo_bo.methods.task_gps import joint, learn_tasks
+from jumbo_bo.methods.rgpe import draw, loo_ranking_loss, mix, rank_weights, ranking_loss, stack_weights
+from jumbo_bo.methods.task_gps import TaskGPs, joint, learn_tasks
 from jumbo_bo.models.gp import build, covariance, posterior
 from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.optimizer import Optimizer
@@ -102,7 +102,7 @@ def test_an_identical_old_task_gets_the_weight_and_noise_none():
     recipe = RGPE()
     optimizer = told(recipe, history(target, noise), 6)
     view = optimizer.view()
-    w = recipe.weights(view, view.fit(cold_kernel(PLANE)))
+    w = recipe.weigh(view, view.fit(cold_kernel(PLANE)))
     assert w[0] > 0.8
     assert w[1] < 0.05
     assert w.sum() == pytest.approx(1.0)
@@ -111,8 +111,8 @@ def test_an_identical_old_task_gets_the_weight_and_noise_none():
 def test_with_few_trials_the_old_models_share_the_weight():
     optimizer = told(RGPE(), history(target, noise), 2)
     view = optimizer.view()
-    np.testing.assert_allclose(RGPE().weights(view, view.fit(cold_kernel(PLANE))), [0.5, 0.5, 0.0])
-    assert "alike" in optimizer.ask().why
+    np.testing.assert_allclose(RGPE().weigh(view, view.fit(cold_kernel(PLANE))), [0.5, 0.5, 0.0])
+    assert "equally weighted" in optimizer.ask().why
 
 
 def test_first_suggestion_is_near_the_optimum_of_an_identical_old_task():
@@ -148,5 +148,51 @@ def test_large_tasks_are_represented_by_their_best_and_a_sample():
     rows = best_and_others(task, 90, np.random.default_rng(0))
     assert len(set(rows)) == 90
     assert set(range(270, 300)) <= set(rows)
-    learned = learn_tasks(History(PLANE, (task,)), 90, 0)
+    learned = learn_tasks(TaskGPs, History(PLANE, (task,)), 90, 0)
     assert len(learned.gps[0].y) == 90
+
+
+def test_stacking_gives_the_truth_all_weight():
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(12)
+    means = np.column_stack([rng.standard_normal(12), y, -y])
+    np.testing.assert_allclose(stack_weights(means, y), [0, 1, 0], atol=1e-8)
+
+
+def test_stacking_finds_a_known_mixture():
+    means = np.random.default_rng(0).standard_normal((15, 4))
+    true = np.array([0.2, 0.0, 0.5, 0.3])
+    np.testing.assert_allclose(stack_weights(means, means @ true), true, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_stacking_is_the_best_point_of_a_fine_simplex(seed):
+    rng = np.random.default_rng(seed)
+    means, y = rng.standard_normal((6, 3)) + 0.5, rng.standard_normal(6)
+    w = stack_weights(means, y)
+    assert w.sum() == pytest.approx(1.0)
+    assert w.min() >= 0.0
+    steps = 200
+    grid = np.array([(i, j, steps - i - j) for i in range(steps + 1) for j in range(steps + 1 - i)]) / steps
+    errors = np.linalg.norm(y[:, None] - means @ grid.T, axis=0)
+    assert np.linalg.norm(y - means @ w) <= errors.min() + 1e-12
+    np.testing.assert_allclose(w, grid[errors.argmin()], atol=2 / steps)
+
+
+def test_stacking_judges_the_target_by_trials_it_has_not_seen():
+    """The target's GP nearly repeats its trials; left out they say how little it knows."""
+    recipe = RGPE(weights="stacking")
+    view = told(recipe, history(target, noise), 6).view()
+    gp = view.fit(cold_kernel(PLANE))
+    w = recipe.weigh(view, gp)
+    assert w[0] > 0.5
+    assert w[1] < 0.1
+    repeated = np.hstack([view.domain.featurise(view.u)["old_mean"], posterior(gp, gp.blocks).mean[:, None]])
+    assert stack_weights(repeated, view.z)[-1] > w[-1]
+
+
+def test_more_models_than_trials_can_be_stacked():
+    rng = np.random.default_rng(0)
+    w = stack_weights(rng.standard_normal((3, 50)), rng.standard_normal(3))
+    assert w.sum() == pytest.approx(1.0)
+    assert np.isfinite(w).all()

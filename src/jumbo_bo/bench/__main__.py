@@ -39,6 +39,7 @@ Split = Annotated[
     Literal["report", "development"],
     typer.Option(help="Which of the problems: those for reports, or those for tuning, kept in OUT/development."),
 ]
+Old = Annotated[str, typer.Option(help="What is known of the old runs of all problems, for example rows=50,tasks=10.")]
 RESULTS = Path("benchmarks/results")
 FIGURES = ("matplotlib",)
 
@@ -51,6 +52,7 @@ def _suite_command(suite: str) -> Callable[..., None]:
         trials: Trials = SUITES[suite].trials,
         problems: Problems = "",
         split: Split = "report",
+        old: Old = "",
         jobs: Jobs = 2,
         data: Data = None,
         out: Out = RESULTS,
@@ -58,14 +60,16 @@ def _suite_command(suite: str) -> Callable[..., None]:
             bool, typer.Option("--quick", help="Two seeds, 30 trials, three methods, and the report: a few minutes.")
         ] = False,
     ) -> None:
-        listed, out = _half(suite, split, out)
+        half, out = _half(suite, split, out, old)
+        listed = half
         if quick:
             methods, seeds, trials, out = "jumbo-joint,gp-ucb,random", 2, 30, out / "quick"
-            listed = listed[: SUITES[suite].quick]
+            listed = half[: SUITES[suite].quick]
         chosen = _checked_methods(methods)
         names = _problems(suite, problems, data, listed)
         words = f"jumbo bench {suite} --methods {methods} --seeds {seeds} --trials {trials}"
-        given = {"first-seed": first_seed, "problems": problems, "split": "" if split == "report" else split}
+        some, part = "" if names == half else ",".join(names), "" if split == "report" else split
+        given = {"first-seed": first_seed, "problems": some, "split": part, "old": old}
         words += "".join(f" --{name} {value}" for name, value in given.items() if value)
         wanted = range(first_seed, first_seed + seeds)
         runs = [Run(suite, name, method, seed, trials) for seed in wanted for name in names for method in chosen]
@@ -95,17 +99,18 @@ def report(
     methods: Annotated[str, typer.Option(help="Only these methods, in this order.")] = "",
     problems: Problems = "",
     split: Split = "report",
+    old: Old = "",
     drawn: Annotated[str, typer.Option(help="Methods in the picture; default: the first eight.")] = "",
     out: Out = RESULTS,
 ) -> None:
     """Write report.md, regret.png, regret.html and runs.parquet from the finished runs and those published before."""
     names = split_names(problems)
     _check_suite(suite, names)
-    all_names, out = _half(suite, split, out)
+    half, out = _half(suite, split, out, old)
     require("a report", *FIGURES)
     try:
         listed, picture = (split_names(text) for text in (methods, drawn))
-        text = reports.report(out, suite, trials, listed, names or list(all_names), picture)
+        text = reports.report(out, suite, trials, listed, names or half, picture)
     except (InputError, MissingFile) as error:
         raise typer.BadParameter(str(error)) from None
     typer.echo(text)
@@ -190,7 +195,7 @@ def _run(runs: list[Run], out: Path, data: Path | None, command: str, jobs: int)
     """The exit code: 1 when some runs failed."""
     suite = runs[0].suite
     if todo := unfinished(runs, out):
-        SUITES[suite].prepare({run.seed for run in todo}, jobs)
+        SUITES[suite].prepare({run.problem: None for run in todo}, {run.seed for run in todo}, jobs)
     failures = run_suite(runs, out, data, command, jobs)
     if failures:
         text = f"{len(failures)} of {len(runs)} runs failed; their errors are in {out / suite / 'failed'}"
@@ -218,14 +223,15 @@ def _check_suite(suite: str, names: list[str]) -> None:
         raise typer.BadParameter(f"{suite} has no problem {', '.join(unknown)}; it has {SUITES[suite].problems}")
 
 
-def _half(suite: str, split: str, out: Path) -> tuple[tuple[str, ...], Path]:
+def _half(suite: str, split: str, out: Path, old: str) -> tuple[list[str], Path]:
     """The problems of a half, and the folder of their results: those of tuning stay apart."""
-    if split == "report":
-        return SUITES[suite].problems, out
-    if not SUITES[suite].development:
+    names = SUITES[suite].problems
+    if split == "development":
+        names, out = SUITES[suite].development, out / "development"
+    if not names:
         split_up = ", ".join(name for name, other in SUITES.items() if other.development)
         raise typer.BadParameter(f"{suite} has no problems for tuning; {split_up} have")
-    return SUITES[suite].development, out / "development"
+    return [f"{name}@{old}" if old else name for name in names], out
 
 
 def _problems(suite: str, text: str, data: Path | None, listed: Sequence[str] = ()) -> list[str]:
@@ -233,7 +239,7 @@ def _problems(suite: str, text: str, data: Path | None, listed: Sequence[str] = 
     names = split_names(text)
     _check_suite(suite, names)
     missing = SUITES[suite].without_data(data)
-    found = names or [name for name in listed if name not in missing]
+    found = names or [name for name in listed if name.partition("@")[0] not in missing]
     if not found or {name.partition("@")[0] for name in names} & set(missing):
         raise typer.BadParameter(f"{', '.join(names or listed)}: {SUITES[suite].lacking(data)}")
     return found

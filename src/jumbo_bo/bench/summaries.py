@@ -125,7 +125,8 @@ def difference_tables(
     lines = ([m, *(" / ".join(map(str, cell)) for cell in versus[m].outcomes)] for m in shown)
     without = [m for m in methods if m not in versus]
     parts = [note, table(header, rows), counts, table(["method", *map(str, marks), "area"], lines)]
-    parts += [f"Without a problem and seed in common with {reference}: {', '.join(without)}."] * bool(without)
+    if without:
+        parts.append(f"Without a problem and seed in common with {reference}: {', '.join(without)}.")
     return "\n\n".join(parts)
 
 
@@ -187,7 +188,8 @@ def missing(records: Mapping[str, Record], methods: Sequence[str]) -> str:
     lines = []
     for method in methods:
         lacks = [text for suite, record in records.items() if (text := _lacks(suite, record, method))]
-        lines += [f"- {method}: {'; '.join(lacks)}"] * bool(lacks)
+        if lacks:
+            lines.append(f"- {method}: {'; '.join(lacks)}")
     return "\n".join(lines) or "Nothing: every method has every problem and seed."
 
 

@@ -53,7 +53,6 @@ def _demo(screen: Console, options: Options) -> None:
     from jumbo_bo.bench import demo as job
     from jumbo_bo.learning.cache import default_folder, kept, learned
     from jumbo_bo.learning.features import FeatureNet
-    from jumbo_bo.methods import METHODS
 
     with screen.status("reading the tables"):
         case = job.build(options.target)
@@ -61,7 +60,7 @@ def _demo(screen: Console, options: Options) -> None:
         rows = job.stored(study)
         _introduce(screen, case, options, len(rows))
         if len(rows) < options.trials:
-            wanted = METHODS[job.METHOD], case.problem.history, options.seed, default_folder()
+            wanted = job.RECIPE, case.problem.history, options.seed, default_folder()
             past = kept(*wanted)
             if past is None:
                 screen.print(f"Learning from {case.problem.history.n_rows:,} old rows ...")

@@ -6,9 +6,11 @@ May import: space, data, models, learning, search.
 from __future__ import annotations
 
 from jumbo_bo.methods.base import Choice, Recipe, Surrogate, View
+from jumbo_bo.methods.best_first import BestFirst
 from jumbo_bo.methods.bohb import BOHB
 from jumbo_bo.methods.box_gp_ucb import BoxGPUCB
 from jumbo_bo.methods.dngo import DNGO
+from jumbo_bo.methods.empirical_gp import EmpiricalGP
 from jumbo_bo.methods.fsbo import FSBO
 from jumbo_bo.methods.gcp import GCP
 from jumbo_bo.methods.gp_ucb import GPUCB
@@ -22,6 +24,7 @@ from jumbo_bo.methods.mt_gp import MTGP
 from jumbo_bo.methods.optuna_samplers import OptunaSampler
 from jumbo_bo.methods.random import Random
 from jumbo_bo.methods.rgpe import RGPE
+from jumbo_bo.methods.scaml_gp import ScaMLGP
 
 METHODS: dict[str, Recipe] = {
     "jumbo-joint": JumboJoint(),
@@ -39,6 +42,9 @@ METHODS: dict[str, Recipe] = {
     "box-gp-ucb": BoxGPUCB(),
     "mt-gp": MTGP(),
     "rgpe": RGPE(),
+    "empirical-gp": EmpiricalGP(),
+    "scaml-gp": ScaMLGP(),
+    "best-first": BestFirst(),
     "fsbo": FSBO(),
     "hyperbo": HyperBO(),
     "bohb": BOHB(),
@@ -59,8 +65,10 @@ __all__ = [
     "MTABLR",
     "MTGP",
     "RGPE",
+    "BestFirst",
     "BoxGPUCB",
     "Choice",
+    "EmpiricalGP",
     "HyperBO",
     "Jumbo",
     "JumboJoint",
@@ -69,6 +77,7 @@ __all__ = [
     "OptunaSampler",
     "Random",
     "Recipe",
+    "ScaMLGP",
     "Surrogate",
     "View",
 ]

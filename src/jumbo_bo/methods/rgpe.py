@@ -8,6 +8,9 @@ Notation
     mean        sum_i w_i mean_i(x);  variance  sum_i w_i^2 sd_i(x)^2
 
 The target's model is judged by what it says of a trial that it has not seen: f^-j, the GP without trial j.
+
+Weights by stacking instead (Breiman, 'Stacked regressions', 1996; Yao et al., 'Using stacking to average Bayesian
+predictive distributions', 2018): w >= 0 that sum to one, with the least squared error of the mean at the trials.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ import numpy.typing as npt
 from jumbo_bo.methods.base import Choice, Schedule, Surrogate, View, most_promising
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.methods.task_gps import TaskGPRecipe, joint
-from jumbo_bo.models.gp import GP, Blocks, Normal, cholesky, covariance, inverse_from_cholesky, posterior
+from jumbo_bo.models.evidence import cholesky, inverse_from_cholesky
+from jumbo_bo.models.gp import GP, Blocks, Normal, covariance, leave_one_out, posterior
 from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.search.acquisition import Predict, noisy, ucb
 from jumbo_bo.search.argmax import Finite
@@ -35,6 +39,7 @@ CLOSE = 0.05  # of a parameter's range
 class RGPE(TaskGPRecipe):
     beta0: float = 10.0
     schedule: Schedule = "paper"
+    weights: Literal["ranking", "stacking"] = "ranking"
     samples: int = 500  # S
     few: int = 3  # with fewer trials there is nothing to rank: the old models share the weight equally
     dilution: float = 0.95  # an old model is dropped when its median loss is above this quantile of the target's
@@ -63,7 +68,7 @@ class RGPE(TaskGPRecipe):
     def _ensemble(self, view: View) -> tuple[Array, Surrogate]:
         """The weights, and the models averaged by them."""
         kernel = cold_kernel(view.space)
-        target, w = view.model(kernel), self.weights(view, view.fit(kernel))
+        target, w = view.model(kernel), self.weigh(view, view.fit(kernel))
         predict = mix(w, target, self.variance)
         return w, Surrogate(predict, noisy(predict, target.noise))
 
@@ -71,11 +76,14 @@ class RGPE(TaskGPRecipe):
     def _cold(self) -> GPUCB:
         return GPUCB(self.beta0, self.schedule, self.initial)
 
-    def weights(self, view: View, target: GP) -> Array:  # -> (K + 1,)
+    def weigh(self, view: View, target: GP) -> Array:  # -> (K + 1,)
         old: tuple[GP, ...] = view.past.gps
         if len(view.z) < self.few:
             return np.append(np.full(len(old), 1.0 / len(old)), 0.0)
         at, rng, n = view.domain.featurise(view.u), view.rng, len(view.z)
+        if self.weights == "stacking":
+            left_out = leave_one_out(target).mean[:, None]
+            return stack_weights(np.hstack([at["old_mean"], left_out]), view.z)
         losses = [ranking_loss(draw(*joint(gp, at), rng.standard_normal((self.samples, n))), view.z) for gp in old]
         losses.append(loo_ranking_loss(target, rng, self.samples))
         return rank_weights(np.stack(losses), self.dilution)
@@ -128,6 +136,18 @@ def rank_weights(losses: Array, dilution: float = 0.95) -> Array:  # (K + 1, S) 
     losses = np.where(kept[:, None], losses, np.inf)
     winners = losses == losses.min(axis=0)
     weights: Array = (winners / winners.sum(axis=0)).mean(axis=1)
+    return weights
+
+
+def stack_weights(means: Array, y: Array) -> Array:  # (n, M), (n,) -> (M,)
+    """argmin |y - means w| over w >= 0 that sum to one. With R = y - means, column by column, that error is |R w|.
+    For v = s w the sum |R v|^2 + (s - 1)^2 is least, |R w|^2 / (1 + |R w|^2), at the same w: one non-negative least
+    squares problem without the constraint."""
+    from scipy.optimize import nnls
+
+    models = means.shape[1]
+    v = nnls(np.vstack([y[:, None] - means, np.ones(models)]), np.append(np.zeros(len(y)), 1.0))[0]
+    weights: Array = v / v.sum()
     return weights
 
 

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
 
+from jumbo_bo.models.evidence import Evidence, cholesky, inverse_from_cholesky, inverse_root, log_density, solve
 from jumbo_bo.models.kernel import (
     Blocks,
     Kernel,
@@ -47,6 +47,7 @@ __all__ = [
     "Term",
     "ard",
     "build",
+    "cholesky",
     "covariance",
     "fit",
     "fit_adam",
@@ -62,7 +63,6 @@ __all__ = [
 Array = npt.NDArray[np.float64]
 
 CHUNK = 4096  # rows of a posterior evaluated at once: the kernel slice stays in the processor's cache
-JITTERS = (0.0, 1e-8, 1e-6, 1e-4, 1e-2)
 
 
 class Normal(NamedTuple):
@@ -190,96 +190,3 @@ def fit_adam(
         theta = theta + rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
         theta[-1] = max(theta[-1], math.log(1e-6))
     return build(kernel, theta, blocks, y)
-
-
-class Evidence:
-    """log p(y | theta) and its gradient. Distances and products do not depend on theta: computed once per fit."""
-
-    def __init__(self, kernel: Kernel, blocks: Blocks, y: Array) -> None:
-        self.kernel, self.y = kernel, y - prior_mean(kernel, blocks)
-        self.parts = [pairs_of(t, blocks[t.block]) for t in kernel.terms]  # (groups, n, n) each
-
-    def __call__(self, theta: Array) -> tuple[float, Array]:
-        n = len(self.y)
-        cov = np.zeros((n, n))
-        values: list[tuple[Array, Array]] = []  # per matern term: k, and dk/d log l_g = 5/3 * slope * d_g / l_g^2
-        for (term, s), pairs in zip(self.kernel.slices(), self.parts, strict=True):
-            scale = np.exp(theta[s])
-            if term.kind == "linear":
-                cov += weigh(scale, pairs)
-                continue
-            r = weigh(5.0 * scale[1:] ** -2, pairs)  # 5 r^2
-            square = r / 3.0
-            np.sqrt(r, out=r)
-            slope = np.exp(-r)
-            slope *= scale[0]
-            square *= slope
-            r += 1.0
-            slope *= r
-            square += slope
-            cov += square
-            values.append((square, slope))
-        noise = float(np.exp(theta[-1]))
-        chol = cholesky(cov, noise)
-        alpha = solve(chol, self.y)
-        weight = 0.5 * (np.outer(alpha, alpha) - inverse_from_cholesky(chol))
-        gradient = np.empty_like(theta)
-        matern = iter(values)
-        for (term, s), pairs in zip(self.kernel.slices(), self.parts, strict=True):
-            scale, flat = np.exp(theta[s]), pairs.reshape(len(pairs), -1)
-            if term.kind == "linear":
-                gradient[s] = scale * (flat @ weight.ravel())
-                continue
-            k, slope = next(matern)
-            gradient[s.start] = np.vdot(weight, k)
-            slope *= weight
-            gradient[s.start + 1 : s.stop] = 5 / 3 * scale[1:] ** -2 * (flat @ slope.ravel())
-        gradient[-1] = noise * np.trace(weight)
-        return log_density(self.y, chol, alpha), gradient
-
-
-def weigh(weights: Array, pairs: Array) -> Array:  # (groups,), (groups, n, n) -> (n, n)
-    return (weights @ pairs.reshape(len(pairs), -1)).reshape(pairs.shape[1:])
-
-
-def pairs_of(term: Term, a: Array) -> Array:  # (n, p) -> (groups, n, n) squared distances or inner products per group
-    parts = np.zeros((term.n_groups, len(a), len(a)))
-    for column, group in enumerate(term.groups):
-        v = a[:, column]
-        parts[group] += (v[:, None] - v) ** 2 if term.kind == "matern52" else np.outer(v, v)
-    return parts
-
-
-def cholesky(cov: Array, noise: float) -> Array:
-    diagonal = np.diag(cov)
-    size = max(float(diagonal.mean()), 1.0)
-    for jitter in JITTERS:
-        noisy = cov.copy()
-        np.fill_diagonal(noisy, diagonal + noise + jitter * size)
-        chol: Array
-        chol, info = dpotrf(noisy, lower=1, clean=1, overwrite_a=1)
-        if info == 0 and np.isfinite(chol[-1, -1]):
-            return chol
-    raise np.linalg.LinAlgError(
-        f"the {len(cov)} x {len(cov)} kernel matrix is not positive definite even with jitter {JITTERS[-1]}; "
-        "are there infinities or NaN in the inputs?"
-    )
-
-
-def solve(chol: Array, y: Array) -> Array:
-    x: Array = dpotrs(chol, y, lower=1)[0]
-    return x
-
-
-def inverse_root(chol: Array) -> Array:  # L -> L^-1
-    return np.tril(dtrtri(chol, lower=1)[0])
-
-
-def log_density(y: Array, chol: Array, alpha: Array) -> float:
-    """log N(y | 0, L L^T), where alpha = (L L^T)^-1 y (Rasmussen & Williams, Eq. 2.30)."""
-    return float(-0.5 * y @ alpha - np.log(np.diag(chol)).sum() - len(y) / 2 * math.log(2 * math.pi))
-
-
-def inverse_from_cholesky(chol: Array) -> Array:
-    inverse: Array = dpotri(chol, lower=1)[0]
-    return inverse + np.tril(inverse, -1).T

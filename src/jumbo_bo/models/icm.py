@@ -21,9 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.models.gp import (
-    CHUNK,
-    Normal,
+from jumbo_bo.models.evidence import (
     cholesky,
     inverse_from_cholesky,
     inverse_root,
@@ -32,6 +30,7 @@ from jumbo_bo.models.gp import (
     solve,
     weigh,
 )
+from jumbo_bo.models.gp import CHUNK, Normal
 from jumbo_bo.models.kernel import LogNormal, Term, term_covariance
 from jumbo_bo.models.map import TOLERANCE, maximum_a_posteriori
 
