@@ -22,7 +22,7 @@ from jumbo_bo.errors import InputError
 from jumbo_bo.learning.past import Past
 from jumbo_bo.learning.row_gp import best_and_others
 from jumbo_bo.methods.base import Choice, Recipe, Schedule, Surrogate, View, closest
-from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.methods.gp_ucb import gp_ucb_like
 from jumbo_bo.methods.task_gps import TaskGPs, learn_tasks
 from jumbo_bo.search.argmax import Best, Finite
 
@@ -73,18 +73,14 @@ class BestFirst(Recipe):
 
     def __call__(self, view: View) -> Choice:
         if view.past is None or view.t > self.first:
-            return self._after(view)
+            return gp_ucb_like(self)(view)
         return Choice(
             next_of(view, view.past),
             note=f"Number {view.t} of the configurations that were best on average in the old runs",
         )
 
     def surrogate(self, view: View) -> Surrogate:
-        return self._after.surrogate(view)
-
-    @property
-    def _after(self) -> GPUCB:
-        return GPUCB(self.beta0, self.schedule, self.initial)
+        return gp_ucb_like(self).surrogate(view)
 
 
 def next_of(view: View, best: BestList) -> Best:

@@ -23,7 +23,7 @@ from jumbo_bo.data.history import History, Task
 from jumbo_bo.learning.deep_gp import DeepGP, Shape, conditioned, deep_blocks
 from jumbo_bo.learning.row_gp import best_and_others
 from jumbo_bo.methods.base import Choice, Recipe, Schedule, Surrogate, View, closest, most_promising
-from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.methods.gp_ucb import gp_ucb_like
 from jumbo_bo.models.gp import GP, Blocks, Normal, hallucinate
 from jumbo_bo.search.acquisition import noisy
 from jumbo_bo.space.space import Space
@@ -77,7 +77,7 @@ class FSBO(Recipe):
 
     def __call__(self, view: View) -> Choice:
         if view.past is None:
-            return self._cold(view)
+            return gp_ucb_like(self)(view)
         past: FewShotStart = view.past
         k, n = len(view.taken), len(past.design)
         if k < n:
@@ -88,7 +88,7 @@ class FSBO(Recipe):
 
     def surrogate(self, view: View) -> Surrogate:
         if view.past is None:
-            return self._cold.surrogate(view)
+            return gp_ucb_like(self).surrogate(view)
         shape: Shape = view.past.shape
         params = view.kept(("fsbo", len(view.u)), lambda: self.tuned(view))
         view.memory.pop(("fsbo", len(view.u) - 1), None)  # nobody goes back
@@ -104,10 +104,6 @@ class FSBO(Recipe):
         x = (2 * view.space.transform(view.u) - 1).astype(np.float32)
         rows = deep_kernel.TaskRows(x, view.z)
         return deep_kernel.tune(past.params, past.shape, rows, self.tuning, self.tuning_rate)
-
-    @property
-    def _cold(self) -> GPUCB:
-        return GPUCB(self.beta0, self.schedule, self.initial)
 
 
 def _predicted(gp: GP, params: Array, shape: Shape, blocks: Blocks) -> Normal:

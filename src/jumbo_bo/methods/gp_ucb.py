@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from jumbo_bo.methods.base import (
     Choice,
@@ -31,3 +32,19 @@ class GPUCB(Recipe):
 
     def surrogate(self, view: View) -> Surrogate:
         return gp_surrogate(view.model(cold_kernel(view.space, not self.paper_fit), adam=self.paper_fit))
+
+
+class Options(Protocol):
+    """Those of GP-UCB, which other methods have too."""
+
+    @property
+    def beta0(self) -> float: ...
+    @property
+    def schedule(self) -> Schedule: ...
+    @property
+    def initial(self) -> int: ...
+
+
+def gp_ucb_like(method: Options) -> GPUCB:
+    """What most methods are without old runs."""
+    return GPUCB(method.beta0, method.schedule, method.initial)

@@ -19,7 +19,7 @@ import numpy as np
 from jumbo_bo.data.history import History
 from jumbo_bo.learning.deep_gp import DeepGP, Shape, kernel_of
 from jumbo_bo.methods.base import Choice, Recipe, Schedule, Surrogate, View, gp_surrogate, most_promising
-from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.methods.gp_ucb import gp_ucb_like
 from jumbo_bo.models.gp import GP, Term, build, hallucinate
 
 
@@ -58,12 +58,12 @@ class HyperBO(Recipe):
 
     def __call__(self, view: View) -> Choice:
         if view.past is None:
-            return self._cold(view)
+            return gp_ucb_like(self)(view)
         return most_promising(view, self.surrogate(view), view.beta(self.schedule, self.beta0))
 
     def surrogate(self, view: View) -> Surrogate:
         if view.past is None:
-            return self._cold.surrogate(view)
+            return gp_ucb_like(self).surrogate(view)
         return gp_surrogate(hallucinate(self.gp(view), view.domain.featurise(view.pending)))
 
     def gp(self, view: View) -> GP:
@@ -73,7 +73,3 @@ class HyperBO(Recipe):
         kernel = kernel_of(past.shape, Term("1", "linear", (0,)))
         theta = np.insert(past.theta, -1, np.log(self.offset))
         return build(kernel, theta, view.domain.featurise(view.u), view.z)
-
-    @property
-    def _cold(self) -> GPUCB:
-        return GPUCB(self.beta0, self.schedule, self.initial)

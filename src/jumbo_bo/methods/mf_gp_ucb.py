@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from jumbo_bo.data.likeness import spearman
 from jumbo_bo.methods.base import Choice, Schedule, Surrogate, View, most_promising
-from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.methods.gp_ucb import gp_ucb_like
 from jumbo_bo.methods.task_gps import TaskGPRecipe
 from jumbo_bo.models.gp import Blocks
 from jumbo_bo.models.kernel import cold_kernel
@@ -45,7 +45,7 @@ class MFGPUCB(TaskGPRecipe):
 
     def __call__(self, view: View) -> Choice:
         if view.past is None:
-            return GPUCB(self.beta0, self.schedule, self.initial)(view)
+            return gp_ucb_like(self)(view)
         means = view.domain.featurise(view.u)["old_mean"]  # (n, K)
         task = closest_task(means, view.z, view.past.agreement, self.enough)
         line = fit_line(means[:, task], view.z)

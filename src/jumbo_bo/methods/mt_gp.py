@@ -20,7 +20,7 @@ from jumbo_bo.data.history import History
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods.base import Choice, Recipe, Schedule, Surrogate, View, most_promising
-from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.methods.gp_ucb import gp_ucb_like
 from jumbo_bo.models import icm
 from jumbo_bo.models.gp import Blocks, Normal
 from jumbo_bo.models.kernel import cold_kernel
@@ -70,14 +70,14 @@ class MTGP(Recipe):
 
     def __call__(self, view: View) -> Choice:
         if view.past is None:
-            return self._cold(view)
+            return gp_ucb_like(self)(view)
         _, phi = self._last_phi(view)
         beta = view.beta(self.schedule, self.beta0)
         return most_promising(view, self.surrogate(view), beta, _note(view.past, phi, len(view.z)))
 
     def surrogate(self, view: View) -> Surrogate:
         if view.past is None:
-            return self._cold.surrogate(view)
+            return gp_ucb_like(self).surrogate(view)
         past: OldRows = view.past
         last, phi = self._last_phi(view)
         model = icm.build(past.prior, phi, _with_trials(past, view, view.u, view.z))
@@ -93,10 +93,6 @@ class MTGP(Recipe):
             return icm.posterior(model, blocks["x"], explained)
 
         return Surrogate(predict, noisy(predict, float(past.prior.split(phi).noise[-1])))
-
-    @property
-    def _cold(self) -> GPUCB:
-        return GPUCB(self.beta0, self.schedule, self.initial)
 
     def _last_phi(self, view: View) -> tuple[int, Array]:
         """The hyperparameters in force, and after how many trials they were fitted."""

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.methods.base import Choice, Schedule, Surrogate, View, most_promising
-from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.methods.gp_ucb import gp_ucb_like
 from jumbo_bo.methods.task_gps import TaskGPRecipe, joint
 from jumbo_bo.models.evidence import cholesky, inverse_from_cholesky
 from jumbo_bo.models.gp import GP, Blocks, Normal, covariance, leave_one_out, posterior
@@ -51,7 +51,7 @@ class RGPE(TaskGPRecipe):
 
     def __call__(self, view: View) -> Choice:
         if view.past is None:
-            return self._cold(view)
+            return gp_ucb_like(self)(view)
         w, ensemble = self._ensemble(view)
         beta = view.beta(self.schedule, self.beta0)
         bound = ucb(ensemble.predict, beta)
@@ -63,7 +63,7 @@ class RGPE(TaskGPRecipe):
         return most_promising(view, ensemble, beta, _note(view.past.tasks, w), score)
 
     def surrogate(self, view: View) -> Surrogate:
-        return self._cold.surrogate(view) if view.past is None else self._ensemble(view)[1]
+        return gp_ucb_like(self).surrogate(view) if view.past is None else self._ensemble(view)[1]
 
     def _ensemble(self, view: View) -> tuple[Array, Surrogate]:
         """The weights, and the models averaged by them."""
@@ -71,10 +71,6 @@ class RGPE(TaskGPRecipe):
         target, w = view.model(kernel), self.weigh(view, view.fit(kernel))
         predict = mix(w, target, self.variance)
         return w, Surrogate(predict, noisy(predict, target.noise))
-
-    @property
-    def _cold(self) -> GPUCB:
-        return GPUCB(self.beta0, self.schedule, self.initial)
 
     def weigh(self, view: View, target: GP) -> Array:  # -> (K + 1,)
         old: tuple[GP, ...] = view.past.gps

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from jumbo_bo.methods.base import FOLLOW_UP, Choice, Schedule, Surrogate, View, most_promising
-from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.methods.gp_ucb import gp_ucb_like
 from jumbo_bo.methods.task_gps import TaskGPRecipe, joint
 from jumbo_bo.models.evidence import Evidence, cholesky, density_and_derivative, inverse_root, solve
 from jumbo_bo.models.gp import CHUNK, GP, Blocks, Kernel, Normal, Term, covariance, variance
@@ -51,17 +51,13 @@ class ScaMLGP(TaskGPRecipe):
 
     def __call__(self, view: View) -> Choice:
         if view.past is None:
-            return self._cold(view)
+            return gp_ucb_like(self)(view)
         model = weighted_sum(view, self.few)
         beta = view.beta(self.schedule, self.beta0)
         return most_promising(view, _surrogate(model), beta, _note(view.past.tasks, model.w))
 
     def surrogate(self, view: View) -> Surrogate:
-        return self._cold.surrogate(view) if view.past is None else _surrogate(weighted_sum(view, self.few))
-
-    @property
-    def _cold(self) -> GPUCB:
-        return GPUCB(self.beta0, self.schedule, self.initial)
+        return gp_ucb_like(self).surrogate(view) if view.past is None else _surrogate(weighted_sum(view, self.few))
 
 
 @dataclass(frozen=True)
