@@ -34,7 +34,7 @@ def test_a_lab_day(folder: Path) -> None:
     assert first["params"] != second["params"]
     assert first["why"]
     assert lines(jumbo("ask", "study.toml", "--again").stdout) == [first, second]
-    assert "Open, to be told" in jumbo("status", "study.toml").output
+    assert "Open, waiting for a result" in jumbo("status", "study.toml").output
 
     told = jumbo("tell", "study.toml", "0", "-0.71")
     assert told.exit_code == 0
@@ -171,7 +171,7 @@ def test_giving_up_a_trial_of_a_run_that_is_gone(folder: Path) -> None:
         book.add(TrialState.RUNNING, {"lr": 0.01, "units": 16}, {RUNNER: {"folder": "there", "run": "1"}})
     ended = jumbo("run", "study.toml", "--trials", "2")
     assert ended.exit_code == 0
-    assert "1 of 2 trials are finished; the others run on other machines" in ended.output
+    assert "1 of 2 trials are finished; the others are running on other machines" in ended.output
     assert jumbo("tell", "study.toml", "0", "--failed").exit_code == 0
     assert "Done: 2 trials" in jumbo("run", "study.toml", "--trials", "2").output
 

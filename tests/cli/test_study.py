@@ -155,7 +155,7 @@ def test_options_commented_out_are_right_when_switched_on(folder: Path, files: t
         (["init", "runs/*.tsv"], 1, "no files match"),
         (["init", "runs"], 1, "is a folder; pass a glob"),
         (["init", "runs/alpha.csv", "--objective", "los"], 1, "did you mean 'loss'?"),
-        (["init", "runs/alpha.csv", "--output", "no/study.toml"], 1, "does not exist; make it"),
+        (["init", "runs/alpha.csv", "--output", "no/study.toml"], 1, "does not exist; create it"),
         (["init", "--objective", "loss"], 2, "pass a table"),
         (["init", "--frobnicate"], 2, "No such option"),
         (["import"], 2, "Missing argument"),
@@ -271,7 +271,7 @@ def test_what_is_shown_fits_the_terminal(history: History, width: int) -> None:
     assert max(map(len, lines)) <= width
     assert "How alike the tasks are" in captured.get()
     columns = min(len(history.tasks), 40) - 1
-    assert ("columns of" in captured.get()) == (columns * 7 + 11 > width)
+    assert ("--json shows all" in captured.get()) == (columns * 7 + 11 > width)
     assert ("Only the first 40 tasks" in captured.get()) == (len(history.tasks) > 40)
 
 

@@ -496,7 +496,7 @@ def test_command_writes_the_page_and_says_where(folder: Path, options: tuple[str
     assert result.exit_code == 0, result.output
     assert "report.html" in result.output
     assert "MB" in result.output
-    assert "open it with a browser" in result.output
+    assert "open it in a browser" in result.output
     words = Reader((folder / "report.html").read_text()).words
     assert "trial 0; lowest wanted" in words
     assert ("not read" in words) == bool(options)
