@@ -170,7 +170,7 @@ def _calibration(found: Sequence[Row]) -> Section:
 def _coverage(k: int, n: int) -> str:
     """In words, whether k of n is what a right 90% interval would give."""
     if binom.cdf(k, n, 0.9) < SURPRISING:
-        return "fewer than nine in ten: the model is overconfident."
+        return "fewer than nine in ten: the model is too sure of itself."
     if binom.sf(k - 1, n, 0.9) < SURPRISING:
         return "more than nine in ten: the model is more careful than it needs to be."
     return "in line with the expected nine in ten." if n >= 10 else "too few trials to judge."
