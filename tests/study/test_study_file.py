@@ -129,7 +129,7 @@ ALL = "%s"
         (TOP, 'direction = "minimise"', ["'minimise'", '"minimize", "maximize"', "did you mean 'minimize'?"]),
         (TOP, 'method = "jumbo-jint"', ["'jumbo-jint'", "did you mean 'jumbo-joint'?", "gp-ucb"]),
         (TOP, 'storage = "study.db"', ["storage: 'study.db'", "sqlite:///study.db"]),
-        (TOP, 'storage = "sqlite://"', ["storage: 'sqlite://'", "gone with the process"]),
+        (TOP, 'storage = "sqlite://"', ["storage: 'sqlite://'", "lost when the process ends"]),
         (TOP, "history = 3", ["history is 3", "[[history]]"]),
         (TOP, "objective = 3", ["objective is 3", "a table"]),
         (ALL, "[space]\nx = 1", ["name is missing", '"widgets"']),
@@ -210,7 +210,7 @@ def test_changes_of_a_space_in_words() -> None:
         "depth: new",
         "dropout: gone",
     ]
-    with pytest.raises(UserError, match=r"lr: was 1e-05 .*; dropout: gone\). Put it back .* new name"):
+    with pytest.raises(UserError, match=r"lr: was 1e-05 .*; dropout: gone\). Change it back.* new name"):
         check_space(record, after)
 
 

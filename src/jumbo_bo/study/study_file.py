@@ -125,8 +125,8 @@ def check_space(kept: Mapping[str, str] | None, space: Space) -> None:
     """`kept` is the record of the study, None when it has none yet."""
     if changes := space_changes(kept or {}, space) if kept else []:
         raise UserError(
-            f"the space is not the one this study was started with ({'; '.join(changes)}). Put it back as it was, or "
-            "give the study a new name; its trials so far can be a [[history]] of the new one (optuna = its storage)"
+            f"the space is not the one this study was started with ({'; '.join(changes)}). Change it back, or give "
+            "the study a new name; its trials so far can become a [[history]] of the new one (optuna = its storage)"
         )
 
 
@@ -147,7 +147,7 @@ def span(dist: BaseDistribution) -> str:
 def _check_kept(address: str) -> None:
     url = checked(address)
     if url is not None and url.get_backend_name() == "sqlite" and sqlite_file(url) is None:
-        raise UserError(f"{address!r} would be gone with the process; write sqlite:///study.db")
+        raise UserError(f"{address!r} would be lost when the process ends; write sqlite:///study.db")
 
 
 def _is_name(value: Any) -> bool:  # also of a folder, see StudyFile.runs
