@@ -16,7 +16,7 @@ from jumbo_bo.errors import UserError
 from jumbo_bo.space.space import Space
 from jumbo_bo.study import toml
 from jumbo_bo.study.job import Job
-from jumbo_bo.study.past import Past
+from jumbo_bo.study.old_runs import OldRuns
 from jumbo_bo.study.study_file import StudyFile, check_space, load, space_changes, space_record
 
 FULL = """
@@ -75,8 +75,8 @@ def test_everything_is_read(tmp_path: Path) -> None:
         "gp-ucb",
         3,
         (
-            Past("files", ("runs/*.csv", "more.csv"), columns),
-            Past("optuna", ("sqlite:///old.db",), {"studies": ["a", "b"]}),
+            OldRuns("files", ("runs/*.csv", "more.csv"), columns),
+            OldRuns("optuna", ("sqlite:///old.db",), {"studies": ["a", "b"]}),
         ),
         Job(("python", "train.py", "--lr", "{lr}"), "json", "loss", 2, 0.5, 1),
     )
@@ -88,7 +88,7 @@ def test_what_may_be_left_out(tmp_path: Path) -> None:
     assert study == StudyFile(tmp_path / "study.toml", "s", SPACE)
     assert study.history() is None
     single = load(write(tmp_path, SMALL + '[history]\nfiles = "a.csv"\n'))
-    assert single.past == (Past("files", ("a.csv",), {}),)
+    assert single.old_runs == (OldRuns("files", ("a.csv",), {}),)
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def import_(
         if studies:
             study = load(files[0])
             history = study.history()
-            rename = {old: new for past in study.past for old, new in past.options.get("rename", {}).items()}
+            rename = {old: new for source in study.old_runs for old, new in source.options.get("rename", {}).items()}
             if history is None:
                 raise UserError(f'{files[0]} names no old runs; add [[history]] with files = "runs/*.csv" to it')
         else:
@@ -171,7 +171,7 @@ def _read_tables(
     from jumbo_bo.study.study_file import load
 
     study = load(space_from) if space_from else None
-    told = next((past.options for past in study.past if past.kind == "files"), None) if study else None
+    told = next((source.options for source in study.old_runs if source.kind == "files"), None) if study else None
     if study and told is not None:
         columns = {"direction": study.direction} | {k: v for k, v in told.items() if k != "target"} | asked
         return read_history(files, study.space, **columns), columns.get("rename", {}), None
