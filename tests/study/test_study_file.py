@@ -161,7 +161,7 @@ ALL = "%s"
         (PARAMETER, 'type = "categorical", choices = "relu"', ["space.x.choices is 'relu'", '["relu", "tanh"]']),
         (PARAMETER, 'type = "categorical", choices = []', ["space.x.choices is []"]),
         (PARAMETER, 'type = "categorical", choices = [1, [2]]', ["space.x.choices is [1, [2]]"]),
-        (PARAMETER, 'type = "categorical", choices = [1, 1.0]', ["the same choice twice"]),
+        (PARAMETER, 'type = "categorical", choices = [1, 1.0]', ["has duplicate choices"]),
         (PARAMETER, 'type = "categorical", choices = ["a"], low = 1', ["unknown key 'low'", "choices"]),
     ],
 )
