@@ -246,9 +246,9 @@ def test_a_net_needs_its_space(old):
         ValueError, match="does not know its parameters; pass the space it was made for as search_space="
     ):
         JumboSampler(net)
-    with pytest.raises(ValueError, match="made for another search space"):
+    with pytest.raises(ValueError, match="history was learned for another search space; learn from the old runs again"):
         JumboSampler(net, {"x": SPACE["x"]})
-    with pytest.raises(ValueError, match="cannot be added to a net"):
+    with pytest.raises(ValueError, match="source_studies cannot be added to what was learned before"):
         JumboSampler(net, SPACE, source_studies=old)
     optuna.create_study(sampler=JumboSampler(net, SPACE)).optimize(objective, n_trials=2)
 
