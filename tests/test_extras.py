@@ -38,7 +38,8 @@ def test_one_command_installs_all_that_is_missing(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(UserError) as caught:
         require("this", "cmaes", "torch", "json", "blackjax", "torch")
     text = (
-        "this needs cmaes and torch and blackjax, not installed yet; run: pip install 'jumbo-bo[baselines,optuna-gp]'"
+        "this needs cmaes and torch and blackjax, which are not installed; "
+        "run: pip install 'jumbo-bo[baselines,optuna-gp]'"
     )
     assert str(caught.value) == text
 
@@ -95,7 +96,8 @@ def test_bench_says_what_is_missing_before_it_starts(words: str, packages: str, 
     assert result.exit_code == 1
     (said,) = result.output.splitlines()
     assert said.startswith("jumbo bench: ")
-    assert said.endswith(f"needs {packages}, not installed yet; run: pip install 'jumbo-bo[{extras}]'")
+    are = "are" if " and " in packages else "is"
+    assert said.endswith(f"needs {packages}, which {are} not installed; run: pip install 'jumbo-bo[{extras}]'")
     assert list(base.iterdir()) == []
 
 
@@ -107,7 +109,7 @@ def test_a_study_says_what_its_method_needs_before_it_makes_a_file(command: str,
     )
     result = CliRunner().invoke(cli.app, [command, "study.toml"])
     assert result.exit_code == 1
-    expected = "method = 'optuna-gp' needs torch, not installed yet; run: pip install 'jumbo-bo[optuna-gp]'"
+    expected = "method = 'optuna-gp' needs torch, which is not installed; run: pip install 'jumbo-bo[optuna-gp]'"
     assert result.output == f"jumbo {command}: {expected}\n"
     assert [path.name for path in base.iterdir()] == ["study.toml"]
 

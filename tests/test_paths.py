@@ -129,7 +129,7 @@ def test_options_of_commands(home: Path) -> None:
         assert done.exit_code == 0, done.output
 
     jumbo("init", "~/runs.csv", "--output=~/study.toml")
-    assert load("~/study.toml").past[0].where == ("runs.csv",)
+    assert load("~/study.toml").old_runs[0].where == ("runs.csv",)
     jumbo("import", "~/runs.csv", "--space-from=~/study.toml")
     jumbo("ask", "~/study.toml")
     jumbo("report", "~/study.toml", "--without-old-runs", "--output=~/page.html")

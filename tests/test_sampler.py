@@ -242,11 +242,13 @@ def test_without_any_space_it_is_learned_from_the_study():
 def test_a_net_needs_its_space(old):
     history = from_study(old, Space(SPACE))
     net = pretrain(history, SMALL)
-    with pytest.raises(ValueError, match="does not tell its parameters; pass search_space="):
+    with pytest.raises(
+        ValueError, match="does not know its parameters; pass the space it was made for as search_space="
+    ):
         JumboSampler(net)
-    with pytest.raises(ValueError, match="made for another search space"):
+    with pytest.raises(ValueError, match="history was learned for another search space; learn from the old runs again"):
         JumboSampler(net, {"x": SPACE["x"]})
-    with pytest.raises(ValueError, match="cannot be added to a net"):
+    with pytest.raises(ValueError, match="source_studies cannot be added to what was learned before"):
         JumboSampler(net, SPACE, source_studies=old)
     optuna.create_study(sampler=JumboSampler(net, SPACE)).optimize(objective, n_trials=2)
 
@@ -318,7 +320,7 @@ def test_trials_outside_the_space_are_counted_once(messages):
     study.optimize(objective, n_trials=2)
     assert len(sampler._optimizer.told) == 2  # the third, and the first of the two
     assert len(messages) == 1
-    assert "2 finished trials of study 'mixed' are no points of the search space" in messages[0]
+    assert "2 finished trials of study 'mixed' are outside the search space" in messages[0]
     assert "trial 0: 'x' is 30.0, expected a number in [-5, 5]" in messages[0]
 
 
@@ -359,7 +361,7 @@ def test_a_narrower_range_in_the_objective_is_said_once(messages):
     study = optuna.create_study(sampler=JumboSampler(search_space=SPACE, method="random", seed=0))
     study.optimize(lambda t: t.suggest_float("x", 4.9, 5) + t.suggest_int("n", 1, 6), n_trials=3)
     assert all(4.9 <= t.params["x"] <= 5 for t in study.trials)
-    assert ["'x' is asked for in a range that the suggested value is not in" in m for m in messages] == [True]
+    assert ["'x' is requested with a range that does not contain the suggested value" in m for m in messages] == [True]
 
 
 def test_without_a_space_the_message_waits_for_the_second_trial(messages):
@@ -376,7 +378,7 @@ def test_an_exhausted_space_goes_on_at_random(messages):
     assert sorted(t.params["a"] for t in study.trials[:4]) == [0, 1, 2, 3]
     assert len(study.trials) == 8
     assert len(messages) == 1
-    assert "all 4 configurations are observed or pending" in messages[0]
+    assert "all 4 configurations have been tried or are pending" in messages[0]
     assert "From trial 4 on, parameters are drawn at random" in messages[0]
 
 

@@ -1,4 +1,4 @@
-"""Packages that only some commands need. What is missing is said before anything starts, and how to get it.
+"""Packages that only some commands need. Before anything starts, an error names what is missing and how to get it.
 
 The command for pip is right after an installation from a clone, too: pip takes the extra from what is installed.
 """
@@ -30,7 +30,10 @@ def require(what: str, *modules: str) -> None:
     missing = [PACKAGES[module] for module in dict.fromkeys(modules) if not _installed(module)]
     if missing:
         packages = " and ".join(package for package, _ in missing)
-        raise UserError(f"{what} needs {packages}, not installed yet; run: {command(*(extra for _, extra in missing))}")
+        are = "are" if len(missing) > 1 else "is"
+        raise UserError(
+            f"{what} needs {packages}, which {are} not installed; run: {command(*(extra for _, extra in missing))}"
+        )
 
 
 def command(*extras: str) -> str:
@@ -41,4 +44,4 @@ def _installed(module: str) -> bool:
     if module in sys.modules:
         return sys.modules[module] is not None
     spec = find_spec(module)
-    return spec is not None and spec.origin is not None  # a folder of that name, such as ray/, is no package
+    return spec is not None and spec.origin is not None  # a folder of that name, such as ray/, is not a package

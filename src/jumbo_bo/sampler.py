@@ -147,14 +147,14 @@ class JumboSampler(BaseSampler):
             if not study._get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
                 return  # nobody knows the search space before the first trial
             problem = f"{name!r} is not in every finished trial with the same range"
-            fix = "pass search_space= to have it optimized from the first trial on"
+            fix = "pass search_space= to optimize it from the first trial on"
         elif name in self._space.distributions:
-            problem = f"{name!r} is asked for in a range that the suggested value is not in"
+            problem = f"{name!r} is requested with a range that does not contain the suggested value"
             fix = "use the same range in the objective and in search_space="
         else:
             problem = f"{name!r} is not in the search space"
-            fix = "add it to search_space= to have it optimized, even if not every trial asks for it"
-        self._say("independent", f"{problem}, so it is drawn at random; {fix}. Said once, for all such parameters.")
+            fix = "add it to search_space= to optimize it, even if not every trial uses it"
+        self._say("independent", f"{problem}, so it is drawn at random; {fix}. This message is shown once.")
 
     def _say_unused(self, study: Study, trials: Sequence[FrozenTrial], optimizer: Optimizer) -> None:
         if "unused" in self._said or sum(t.state.is_finished() for t in trials) == len(optimizer.told):
@@ -163,8 +163,8 @@ class JumboSampler(BaseSampler):
             number, reason = unused[0]
             self._say(
                 "unused",
-                f"{len(unused)} finished trials of study {study.study_name!r} are no points of the search space and "
-                f"are not used; the first is trial {number}: {reason}. Said once.",
+                f"{len(unused)} finished trials of study {study.study_name!r} are outside the search space and "
+                f"are not used; the first is trial {number}: {reason}. This message is shown once.",
             )
 
     def _say(self, kind: str, message: str) -> None:
@@ -190,7 +190,7 @@ def _space_and_history(
     if isinstance(history, Past):
         if space is None:
             kind = type(history).__name__
-            raise InputError(f"a {kind} does not tell its parameters; pass search_space=, the space it was made for")
+            raise InputError(f"a {kind} does not know its parameters; pass the space it was made for as search_space=")
         if history.space_fingerprint != space.fingerprint:
             raise InputError("history was learned for another search space; learn from the old runs again for this one")
         if sources:

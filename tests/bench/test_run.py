@@ -68,7 +68,7 @@ def test_options_in_a_method_name() -> None:
     assert {text: getattr(parse_method(text, "circuit"), "preset", None) for text in presets} == presets
     assert split_names("jumbo:warm=g,beta0=1,gp-ucb,random") == ["jumbo:warm=g,beta0=1", "gp-ucb", "random"]
     for wrong in ("nonsense", "jumbo:nonsense=1", "jumbo:beta0", "jumbo:beta0=big", "jumbo:paper_fit=maybe"):
-        with pytest.raises(ValueError, match=r"choose one of|no option|no number|neither true nor false"):
+        with pytest.raises(ValueError, match=r"choose one of|not an option|not a number|neither true nor false"):
             parse_method(wrong)
 
 

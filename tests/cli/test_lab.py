@@ -34,7 +34,7 @@ def test_a_lab_day(folder: Path) -> None:
     assert first["params"] != second["params"]
     assert first["why"]
     assert lines(jumbo("ask", "study.toml", "--again").stdout) == [first, second]
-    assert "Open, to be told" in jumbo("status", "study.toml").output
+    assert "Open, waiting for a result" in jumbo("status", "study.toml").output
 
     told = jumbo("tell", "study.toml", "0", "-0.71")
     assert told.exit_code == 0
@@ -97,10 +97,10 @@ def busy_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ('{"trial": 9, "value": 1}', "line 2: there is no trial 9; open are 0, 1"),
-        ('{"trial": 2, "value": 1}', "line 2: trial 2 has the value 0.25 already, which stays as it is"),
-        ('{"trial": 3, "value": 1}', "line 2: trial 3 has the state FAIL already"),
-        ('{"trial": 0, "value": 1}', "line 2: trial 0 is told twice, also in line 1"),
+        ('{"trial": 9, "value": 1}', "line 2: there is no trial 9; open trials: 0, 1"),
+        ('{"trial": 2, "value": 1}', "line 2: trial 2 already has the value 0.25, which is kept"),
+        ('{"trial": 3, "value": 1}', "line 2: trial 3 already has the state FAIL"),
+        ('{"trial": 0, "value": 1}', "line 2: trial 0 appears twice; the other is in line 1"),
         ('{"trial": 4, "value": 1}', "line 2: trial 4 is evaluated by `jumbo run`"),
         ('{"trial": 1, "value": "high"}', "line 2: the value is 'high', expected a number"),
         (
@@ -124,9 +124,9 @@ def busy_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "line 2: 'units' is 33, expected an integer in [16, 64] in steps",
         ),
         ('{"params": 3, "value": 1}', "line 2: 'params' is 3, expected an object"),
-        ('{"trial": 1, "params": {"lr": 0.01, "units": 32}, "value": 1}', "line 2: trial 1 was asked with {"),
+        ('{"trial": 1, "params": {"lr": 0.01, "units": 32}, "value": 1}', "line 2: trial 1 was suggested with {"),
         ("trial 1: 0.5", "line 2: not JSON"),
-        ("[1, 0.5]", "line 2: [1, 0.5] is no JSON object"),
+        ("[1, 0.5]", "line 2: [1, 0.5] is not a JSON object"),
     ],
 )
 def test_a_wrong_line_loses_nothing(folder: Path, busy_study: Path, given: str, expected: str) -> None:
@@ -146,7 +146,7 @@ def test_a_wrong_line_loses_nothing(folder: Path, busy_study: Path, given: str, 
         (["0", "high"], "the value is 'high', expected a number"),
         (["0", "nan"], "use --failed"),
         (["0", "--faild"], "the value is '--faild', expected a number"),
-        (["7", "1"], "there is no trial 7; open are 0"),
+        (["7", "1"], "there is no trial 7; open trials: 0"),
         (["--failed"], "which trial? For example: jumbo tell study.toml 3 0.71"),
     ],
 )
@@ -171,7 +171,7 @@ def test_giving_up_a_trial_of_a_run_that_is_gone(folder: Path) -> None:
         book.add(TrialState.RUNNING, {"lr": 0.01, "units": 16}, {RUNNER: {"folder": "there", "run": "1"}})
     ended = jumbo("run", "study.toml", "--trials", "2")
     assert ended.exit_code == 0
-    assert "1 of 2 trials are finished; the others run on other machines" in ended.output
+    assert "1 of 2 trials are finished; the others are running on other machines" in ended.output
     assert jumbo("tell", "study.toml", "0", "--failed").exit_code == 0
     assert "Done: 2 trials" in jumbo("run", "study.toml", "--trials", "2").output
 

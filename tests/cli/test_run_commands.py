@@ -81,10 +81,10 @@ def test_run_ends_when_the_space_is_used_up(folder: Path) -> None:
     result = jumbo("run", "study.toml", "--trials", "100")
     assert result.exit_code == 0
     assert "All 8 configurations of the space have been tried" in result.output
-    assert "go on" not in result.output
+    assert "continue with more trials" not in result.output
     asked = jumbo("ask", "study.toml")
     assert asked.exit_code == 1
-    assert "all 8 configurations are tried or open" in asked.output
+    assert "all 8 configurations have been tried or are open" in asked.output
 
 
 def test_run_with_a_broken_command(folder: Path) -> None:
@@ -151,14 +151,14 @@ def test_interrupted_run_continues(folder: Path, number: signal.Signals) -> None
     assert re.search(r"^Running:\n  trial 0, for \d+ s: lr=", status, re.M)
     second = jumbo("run", "study.toml")
     assert second.exit_code == 1
-    assert "another `jumbo run` is at work" in second.output
+    assert "another `jumbo run` is already running" in second.output
     process.send_signal(number)
     output, _ = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "Finished trials are kept" in output
-    assert "Continue with: jumbo run study.toml" in output
+    assert "Resume with: jumbo run study.toml" in output
     assert [t.state for t in stored()] == [TrialState.RUNNING]
-    assert "Interrupted, goes on with `jumbo run study.toml`:\n  trial 0" in jumbo("status", "study.toml").output
+    assert "Interrupted; resume with `jumbo run study.toml`:\n  trial 0" in jumbo("status", "study.toml").output
 
     (folder / "slow").unlink()
     assert jumbo("run", "study.toml").exit_code == 0

@@ -21,7 +21,7 @@ from jumbo_bo.cli.old_runs import fitted, show
 from jumbo_bo.cli.template import study_text
 from jumbo_bo.data.history import History
 from jumbo_bo.space.space import Space
-from jumbo_bo.study.past import Past
+from jumbo_bo.study.old_runs import OldRuns
 from jumbo_bo.study.study_file import load
 
 
@@ -76,7 +76,7 @@ def test_init_from_tables(folder: Path) -> None:
     assert study.space == Space(
         {"lr": FloatDistribution(1e-5, 0.1, log=True), "units": CategoricalDistribution((16, 32, 64, 256))}
     )
-    assert study.past == (Past("files", ("runs/*.csv",), {"objective": "loss", "direction": "minimize"}),)
+    assert study.old_runs == (OldRuns("files", ("runs/*.csv",), {"objective": "loss", "direction": "minimize"}),)
     history = study.history()
     assert history is not None
     assert history.n_rows == 180
@@ -92,7 +92,7 @@ def test_some_files_of_a_folder_are_listed_and_found_from_elsewhere(folder: Path
     assert result.exit_code == 0
     study = load("new/s.toml")
     assert (study.direction, study.name) == ("maximize", "new")
-    assert study.past[0].where == ("../runs/alpha.csv", str(folder / "runs/beta.csv"))
+    assert study.old_runs[0].where == ("../runs/alpha.csv", str(folder / "runs/beta.csv"))
     history = study.history()
     assert history is not None
     assert [t.name for t in history.tasks] == ["alpha", "beta"]
@@ -106,7 +106,7 @@ def test_options_of_init(folder: Path) -> None:
     study = load("study.toml")
     assert list(study.space.names) == ["a"]
     columns = {"objective": "strength", "direction": "maximize", "task": "plant"}
-    assert study.past == (Past("files", ("lab.parquet",), columns),)
+    assert study.old_runs == (OldRuns("files", ("lab.parquet",), columns),)
 
 
 def test_nothing_is_overwritten_unless_forced(folder: Path) -> None:
@@ -116,7 +116,7 @@ def test_nothing_is_overwritten_unless_forced(folder: Path) -> None:
     assert "study.toml exists; pass --force" in said(result)
     assert (folder / "study.toml").read_text() == "mine"
     assert jumbo("init", "runs/alpha.csv", "--force").exit_code == 0
-    assert load("study.toml").past
+    assert load("study.toml").old_runs
 
 
 def test_a_failed_guess_leaves_the_old_file(folder: Path) -> None:
@@ -130,7 +130,7 @@ def test_init_without_old_runs(folder: Path) -> None:
     assert result.exit_code == 0
     assert "an example to fill in" in result.output
     study = load("study.toml")
-    assert (study.past, study.job.command) == ((), ())
+    assert (study.old_runs, study.job.command) == ((), ())
     assert list(study.space.names) == ["lr", "units", "activation"]
     assert jumbo("init", "--maximize", "--force").exit_code == 0
     assert load("study.toml").direction == "maximize"
@@ -143,7 +143,15 @@ def test_options_commented_out_are_right_when_switched_on(folder: Path, files: t
     switched = re.sub(r"^# (?=\[|\w+ = )", "", text, flags=re.M)
     (folder / "study.toml").write_text(switched.replace("step = ... (", "# step = ("))
     study = load("study.toml")
-    assert set(study.past[0].options) == {"objective", "direction", "task", "rename", "fill", "target", "on_bad_rows"}
+    assert set(study.old_runs[0].options) == {
+        "objective",
+        "direction",
+        "task",
+        "rename",
+        "fill",
+        "target",
+        "on_bad_rows",
+    }
     assert (study.job.command, study.job.input, study.job.workers) == (("python", "train.py"), "json", 2)
     assert study.method == "jumbo-joint"
 
@@ -155,7 +163,7 @@ def test_options_commented_out_are_right_when_switched_on(folder: Path, files: t
         (["init", "runs/*.tsv"], 1, "no files match"),
         (["init", "runs"], 1, "is a folder; pass a glob"),
         (["init", "runs/alpha.csv", "--objective", "los"], 1, "did you mean 'loss'?"),
-        (["init", "runs/alpha.csv", "--output", "no/study.toml"], 1, "does not exist; make it"),
+        (["init", "runs/alpha.csv", "--output", "no/study.toml"], 1, "does not exist; create it"),
         (["init", "--objective", "loss"], 2, "pass a table"),
         (["init", "--frobnicate"], 2, "No such option"),
         (["import"], 2, "Missing argument"),
@@ -271,7 +279,7 @@ def test_what_is_shown_fits_the_terminal(history: History, width: int) -> None:
     assert max(map(len, lines)) <= width
     assert "How alike the tasks are" in captured.get()
     columns = min(len(history.tasks), 40) - 1
-    assert ("columns of" in captured.get()) == (columns * 7 + 11 > width)
+    assert ("--json shows all" in captured.get()) == (columns * 7 + 11 > width)
     assert ("Only the first 40 tasks" in captured.get()) == (len(history.tasks) > 40)
 
 
@@ -312,4 +320,4 @@ def test_any_names_and_choices_survive(
     path.write_text(text, encoding="utf-8")
     study = load(path)
     assert study.space == space
-    assert study.past == (Past("files", (file, file), columns),)
+    assert study.old_runs == (OldRuns("files", (file, file), columns),)

@@ -64,7 +64,7 @@ def test_target_rows_are_kept_apart():
     assert (h.target.name, len(h.target.y), [t.name for t in h.tasks]) == ("b", 2, ["a"])
     assert history({"dataset": [1, 1, 2, 2]}, target=2).target is not None
     assert "kept out" not in history({"loss": [1.0, 2.0, 3.0, 3.0]}, target="b").summary()
-    with pytest.raises(ValueError, match=r"target='bb' is none of the tasks \['a', 'b'\]; did you mean 'b'"):
+    with pytest.raises(ValueError, match=r"target='bb' is not one of the tasks \['a', 'b'\]; did you mean 'b'"):
         history(target="bb")
 
 
@@ -85,9 +85,9 @@ def test_missing_parameter_is_filled_as_told():
     h = History.from_frame(frame, SPACE, task="dataset", objective="loss", fill={"layers": 3})
     assert {SPACE.decode(u)["layers"] for t in h.tasks for u in t.u} == {3}
     assert "layers: filled with 3" in h.summary()
-    with pytest.raises(ValueError, match=r"fill has 'layers': 9, expected an integer in \[1, 4\]"):
+    with pytest.raises(ValueError, match=r"fill sets 'layers' to 9, expected an integer in \[1, 4\]"):
         History.from_frame(frame, SPACE, task="dataset", objective="loss", fill={"layers": 9})
-    with pytest.raises(ValueError, match="fill has 'layer'; did you mean 'layers'"):
+    with pytest.raises(ValueError, match="fill names 'layer'; did you mean 'layers'"):
         history(fill={"layer": 1})
 
 
@@ -286,7 +286,7 @@ def test_values_cannot_be_changed_or_built_wrong():
         Task("t", np.zeros((1, 4)), np.array([np.nan]))
     with pytest.raises(ValueError, match="two tasks share a name"):
         History(SPACE, (task, task))
-    with pytest.raises(ValueError, match="has 1 parameters, the space has 4"):
+    with pytest.raises(ValueError, match="has 1 parameters, but the space has 4"):
         History(SPACE, (Task("t", np.zeros((1, 1)), np.zeros(1)),))
 
 
@@ -321,7 +321,7 @@ def test_odd_frames_of_other_libraries():
     nullable = pd.DataFrame(GOOD).convert_dtypes()
     assert History.from_frame(nullable, SPACE, task="dataset", objective="loss").fingerprint == history().fingerprint
     twice = pd.DataFrame([[1, 2]], columns=["lr", "lr"])
-    with pytest.raises(ValueError, match="a column twice"):
+    with pytest.raises(ValueError, match="the pandas frame has duplicate columns"):
         History.from_frame(twice, SPACE)
 
 

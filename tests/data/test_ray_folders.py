@@ -133,7 +133,7 @@ def test_ray_errors_name_what_was_found(tmp_path, monkeypatch):
     trial(exp, "1", [2.0], lr=5.0, **ADAM)
     monkeypatch.chdir(tmp_path)
     for path, options, message in [
-        ("gone", {}, "gone does not exist; the folder looked from was"),
+        ("gone", {}, "gone does not exist; looked from "),
         ("g*", {}, r"nothing matches 'g\*'"),
         (one / "params.json", {}, "is a file; pass the folder of a Tune experiment"),
         (one, {}, "is a single trial; pass the folder of its experiment, .*exp$"),
@@ -141,10 +141,10 @@ def test_ray_errors_name_what_was_found(tmp_path, monkeypatch):
         (exp, {"objective": "los"}, "no run has the metric 'los'; did you mean 'loss'"),
         (exp, {"task": "data"}, "no run has 'data'.*pass task= one of .*'experiment'"),
         (exp, {"task": "lr"}, "task='lr' is also a parameter of the space"),
-        (exp, {"target": "ex"}, "target='ex' is none of the tasks .*did you mean 'exp'"),
+        (exp, {"target": "ex"}, "target='ex' is not one of the tasks .*did you mean 'exp'"),
         (exp, {"rename": {"rate": "eta"}}, "no run has such a parameter; they have .*'lr'"),
         (exp, {"rename": {"opt/beta": "lr"}}, "trial train_0: rename maps 'opt/beta' to 'lr', but it has both"),
-        (exp, {"fill": {"opt/nam": 1}}, "fill has 'opt/nam'; did you mean 'opt/name'"),
+        (exp, {"fill": {"opt/nam": 1}}, "fill names 'opt/nam'; did you mean 'opt/name'"),
         (exp, {"on_bad_rows": "error"}, "exp 'exp' trial train_1: 'lr' is 5.0, expected a number in"),
     ]:
         with pytest.raises((ValueError, FileNotFoundError), match=message):

@@ -114,7 +114,7 @@ def test_one_unusable_file_among_others_is_only_reported(tmp_path):
         ("runs.parquet", b"no parquet at all", "runs.parquet cannot be read as PARQUET"),
         ("runs.jsonl", b'{"lr": 0.1, "value": 1}\n{"lr"\n', "runs.jsonl line 2: not JSON"),
         ("runs.jsonl", b"[1, 2]\n{\n", "runs.jsonl line 1: expected an object"),
-        ("runs.xlsx", b"x", r"runs.xlsx is of an unknown kind '.xlsx'; expected one of .csv, .tsv, .parquet"),
+        ("runs.xlsx", b"x", r"runs.xlsx has an unknown file type '.xlsx'; expected one of .csv, .tsv, .parquet"),
         ("*.csv", None, "no files match"),
         (".", None, "is a folder; pass a glob"),
     ],
@@ -231,7 +231,7 @@ def test_a_parameter_called_value_and_mixed_choices():
 
 def test_what_a_study_cannot_be():
     both = optuna.create_study(study_name="pareto", directions=["minimize", "maximize"])
-    with pytest.raises(ValueError, match=r"study 'pareto' has 2 objectives, one is needed.*values_"):
+    with pytest.raises(ValueError, match=r"study 'pareto' has 2 objectives, but only one can be used.*values_"):
         from_study(both, SPACE)
     with pytest.raises(ValueError, match="no rows"):
         from_study(study("s"), SPACE)

@@ -79,11 +79,11 @@ def test_mlflow_stores_are_checked_before_mlflow_could_create_them(tmp_path, mon
     (tmp_path / "project").mkdir()
     for uri, message in [
         ("sqlite:///gone.db", "gone.db does not exist; check the tracking store 'sqlite:///gone.db'"),
-        ("sqlite:///optuna.db", r"optuna.db is no MLflow tracking store; it has the tables \['studies'\]"),
+        ("sqlite:///optuna.db", r"optuna.db is not an MLflow tracking store; it has the tables \['studies'\]"),
         ("sqlite:///text.db", "text.db cannot be read as an MLflow tracking store: file is not a database"),
-        ("mlruns", "mlruns does not exist; the folder looked from was"),
-        ("project", "project holds no MLflow experiments; pass the folder that does, usually called mlruns"),
-        ((tmp_path / "project").as_uri(), "project holds no MLflow experiments"),
+        ("mlruns", "mlruns does not exist; looked from "),
+        ("project", "project contains no MLflow experiments; pass the folder that does, usually called mlruns"),
+        ((tmp_path / "project").as_uri(), "project contains no MLflow experiments"),
     ]:
         with pytest.raises((ValueError, FileNotFoundError), match=message):
             from_mlflow(uri, SPACE, objective="loss")

@@ -117,7 +117,7 @@ def test_wandb_local_folder(tmp_path, monkeypatch):
         h = from_wandb(path, DOTTED, objective="loss.min")
         assert values(h) == {"mnist": [0.5, 0.25]}
     assert reasons(h)["mnist"] == {
-        "run was made offline, its log can only be read with the package wandb (pip install wandb)": 1,
+        "offline run: reading its log needs the wandb package (pip install wandb)": 1,
         "run has no metric 'loss.min'": 1,
         "run has neither config.yaml nor a .wandb file": 1,
     }
@@ -127,7 +127,7 @@ def test_wandb_runs_without_any_result_are_an_error(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb.proto.wandb_internal_pb2", None)
     offline = local_run(tmp_path / "wandb", "offline-run-20250131_120400-eeeeeeee", None)
     (offline / "run-eeeeeeee.wandb").write_bytes(b":W&B\xe1\xbe\x00")
-    with pytest.raises(ValueError, match=r"none of 1 runs can be used: 1 x run was made offline.*pip install wandb\)$"):
+    with pytest.raises(ValueError, match=r"none of 1 runs can be used: 1 x offline run: .*pip install wandb\)$"):
         from_wandb(tmp_path / "wandb", DOTTED, objective="loss")
 
 
@@ -166,7 +166,7 @@ def test_wandb_log_records_cross_blocks(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("runs.txt", "x", "runs.txt is of an unknown kind; expected a wandb folder or one of .csv, .json"),
+        ("runs.txt", "x", "runs.txt has an unknown file type; expected a wandb folder or one of .csv, .json"),
         ("runs.json", "[", "runs.json: not JSON"),
         ("runs.json", '{"config": {"0": {}}}', r"runs.json: expected a list of runs .*to_json\(orient='records'\)"),
         ("runs.json", "[1]", "runs.json run 0: expected an object"),
@@ -177,7 +177,7 @@ def test_wandb_log_records_cross_blocks(tmp_path):
         ),
         ("runs.json", "[]", "runs.json: no runs; to start without old runs use History.empty"),
         ("runs.jsonl", '{"config": {}}\n{"conf', "runs.jsonl line 2: not JSON"),
-        ("runs.csv", "config,summary,name\n{'lr': 0.1},{},a\n", "holds Python dictionaries.*json.dump"),
+        ("runs.csv", "config,summary,name\n{'lr': 0.1},{},a\n", "has Python dictionaries.*json.dump"),
         ("runs.csv", "lr,loss\n0.1,1,7\n", "runs.csv cannot be read as CSV"),
         (
             "runs.csv",

@@ -71,7 +71,8 @@ def test_what_needs_more_says_so(words: str, needs: str, extra: str, installed: 
     command = [installed.programs / "jumbo", *words.split()]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     (line,) = done.stderr.splitlines()
-    assert line.endswith(f"needs {needs}, not installed yet; run: pip install 'jumbo-bo[{extra}]'")
+    are = "are" if " and " in needs else "is"
+    assert line.endswith(f"needs {needs}, which {are} not installed; run: pip install 'jumbo-bo[{extra}]'")
     assert done.returncode == 1
     assert list(folder.iterdir()) == []
 

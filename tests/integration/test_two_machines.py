@@ -119,7 +119,7 @@ def test_cut_connections_lose_nothing(tmp_path: Path, postgresql: str) -> None:
     vandal = Vandal(postgresql)
     assert run(load(folder / "study.toml"), 9, vandal).finished == 9
     assert vandal.cuts == 3
-    assert any("cannot be used at the moment" in note for note in vandal.notes)
+    assert any("The storage is unavailable" in note for note in vandal.notes)
     trials = stored("cut", postgresql)
     assert Counter(evaluated(folder)) == Counter(t.params["x"] for t in trials)
     assert all(t.value == t.params["x"] for t in trials)

@@ -125,7 +125,7 @@ def test_a_net_cannot_be_changed_or_built_wrong():
     net = make_net()
     with pytest.raises(ValueError, match="read-only"):
         net.layers[0][0][0, 0] = 1.0
-    with pytest.raises(ValueError, match=r"has shape \(2, 2\), expected \(3, 3\)"):
+    with pytest.raises(ValueError, match=r"layer 3 has shape \(3, 2\), expected \(3, 3\)"):
         FeatureNet.standardised(
             net.layers, np.zeros((1, 4)), tasks=("a", "b", "c"), warps=net.warps, space_fingerprint=""
         )

@@ -161,8 +161,8 @@ def test_a_net_with_gps_is_saved_and_read(net, tmp_path: Path):
 def test_a_damaged_gp_is_refused(net):
     gp = net.gps["one"]
     for wrong, words in (
-        ({"one": replace(gp, alpha=gp.alpha[1:])}, "gp0.x has shape"),
-        ({"one": replace(gp, theta=gp.theta[:2])}, "gp0.theta has shape"),
+        ({"one": replace(gp, alpha=gp.alpha[1:])}, "x of the GP of task 'one' has shape"),
+        ({"one": replace(gp, theta=gp.theta[:2])}, "theta of the GP of task 'one' has shape"),
         ({"one": replace(gp, alpha=gp.alpha * np.nan)}, "not finite"),
         ({"one": replace(gp, weight=1.5)}, "weight 1.5"),
         ({"three": gp}, "a GP of task 'three'"),

@@ -219,7 +219,7 @@ def test_what_there_is_to_learn_from() -> None:
     old, empty, new = task("old", 5), task("empty", 0), task("new", 3)
     assert training.tasks_to_learn(History(SPACE, (empty, old), new)) == (old,)
     assert training.tasks_to_learn(History(SPACE, (), new)) == (new,)
-    with pytest.raises(ValueError, match=r"nothing to learn from: .*; add rows to it, or optimize without a history$"):
+    with pytest.raises(ValueError, match=r"nothing to learn from: .*; add rows to it, or run without a history$"):
         training.tasks_to_learn(History(SPACE, (empty,)))
 
 

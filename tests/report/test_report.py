@@ -174,7 +174,8 @@ def test_all_sections_in_order_with_one_heading_each() -> None:
 
 def test_summary() -> None:
     words = Reader(sections(full_page())["summary"]).words
-    for expected in ("0.3", "trial 4; lowest wanted", "1 failed", "1 running", "75%", "The old runs help a lot."):
+    best_value = "trial 4; looking for the lowest"
+    for expected in ("0.3", best_value, "1 failed", "1 running", "75%", "The old runs help a lot."):
         assert expected in words
     best = trial(4).params
     assert all(f"{name} {value}" in words for name, value in best.items())
@@ -194,7 +195,7 @@ def test_a_pruned_trial_is_shown_but_is_never_the_best() -> None:
     pruned.intermediate_values = {0: 0.5, 1: 0.1}
     html = page("w", SPACE, "minimize", [trial(0, 0.4), pruned])
     assert marks(html, "progress")["pruned, last value"]["y"] == [0.1]
-    assert "trial 0; lowest wanted" in Reader(html).words
+    assert "trial 0; looking for the lowest" in Reader(html).words
 
 
 def test_an_infinite_value_counts_as_failed() -> None:
@@ -312,10 +313,11 @@ def test_ticks_of_many_levels_are_few_and_right() -> None:
 
 
 def test_only_some_paths_of_a_large_study_are_drawn_and_the_page_says_so() -> None:
-    assert "paths at most" not in Reader(page("w", SPACE, "minimize", study([float(i) for i in range(40)]))).words
+    html = page("w", SPACE, "minimize", study([float(i) for i in range(40)]))
+    assert "paths are drawn per group" not in Reader(html).words
     html = page("w", SPACE, "minimize", study([float(i) for i in range(500)]))
     assert all(trace["x"].count(None) <= 20 for trace in plots(html)["plot-parallel"]["data"])
-    assert "20 paths at most" in Reader(html).words
+    assert "At most 20 paths are drawn per group" in Reader(html).words
 
 
 # Any study renders
@@ -496,9 +498,9 @@ def test_command_writes_the_page_and_says_where(folder: Path, options: tuple[str
     assert result.exit_code == 0, result.output
     assert "report.html" in result.output
     assert "MB" in result.output
-    assert "open it with a browser" in result.output
+    assert "open it in a browser" in result.output
     words = Reader((folder / "report.html").read_text()).words
-    assert "trial 0; lowest wanted" in words
+    assert "trial 0; looking for the lowest" in words
     assert ("not read" in words) == bool(options)
     assert command("study.toml", "--output", "friday.html", *options).exit_code == 0
     assert (folder / "friday.html").read_bytes() == (folder / "report.html").read_bytes()

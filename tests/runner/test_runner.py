@@ -346,7 +346,7 @@ def test_one_process_per_folder(study: StudyFile) -> None:
     study.runs.mkdir()
     lock = supervise.take(study.runs / "lock")
     assert lock is not None
-    with pytest.raises(UserError, match="another `jumbo run` is at work"):
+    with pytest.raises(UserError, match="another `jumbo run` is already running"):
         run(study, 2, Log())
     os.close(lock)
     assert run(study, 2, Log()).finished == 2
@@ -374,7 +374,7 @@ def test_a_trial_finished_by_somebody_else(study: StudyFile) -> None:
     watch = Log(interfere)
     run(replace(study, job=replace(study.job, workers=1)), 2, watch)
     assert stored(study)[0].value == 99.0, "stays as it was stored"
-    assert any("trial 0 was finished by somebody else" in note for note in watch.notes)
+    assert any("trial 0 was finished by another process" in note for note in watch.notes)
 
 
 def test_interrupt_stops_and_the_next_run_repeats(study: StudyFile) -> None:
@@ -417,7 +417,7 @@ def test_attempts_that_vanish_again_and_again(study: StudyFile) -> None:
     ending = run(study, 1, Log(), Nowhere())
     trial = stored(study)[0]
     assert trial.state == TrialState.FAIL
-    assert "vanished 6 times" in trial.user_attrs["error"]
+    assert "disappeared 6 times" in trial.user_attrs["error"]
     assert ending.best is None
 
 
@@ -427,7 +427,7 @@ def test_attempts_that_vanish_again_and_again(study: StudyFile) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"direction": "maximize"}, "has the direction minimize, .*study.toml says maximize"),
+        ({"direction": "maximize"}, "has direction minimize, but .*study.toml says maximize"),
         ({"space": Space({"x": FloatDistribution(0.0, 2.0)})}, r"x: was 0.0 to 1.0, now 0.0 to 2.0; kind: gone"),
     ],
 )
@@ -452,7 +452,7 @@ def test_a_study_of_other_parameters(study: StudyFile) -> None:
 
 def test_study_with_two_objectives(study: StudyFile) -> None:
     new_study(study, ["minimize", "maximize"])
-    with pytest.raises(UserError, match="has the direction minimize and maximize"):
+    with pytest.raises(UserError, match="has direction minimize and maximize"):
         run(study, 1, Log())
 
 
@@ -491,7 +491,7 @@ def test_a_storage_that_is_gone(sqlite_study: StudyFile, monkeypatch: pytest.Mon
     watch = Log(steal)
     with pytest.raises(OSError, match=r"study.db is gone; put it back"):
         run(study, 4, watch)
-    assert any("running trials go on" in note for note in watch.notes)
+    assert any("running trials continue" in note for note in watch.notes)
     aside.rename(database)
     ending: Ending = run(study, 4, Log())
     assert ending.finished == 4

@@ -254,7 +254,7 @@ def test_a_search_and_a_random_draw_never_return_a_taken_point(rng):
         lambda: domain.random(rng, GRID.grid()),
         lambda: domain_of(GRID, featurise(GRID)).random(rng, GRID.grid()),
     ):
-        with pytest.raises(SpaceExhausted, match="all 21 configurations are observed or pending"):
+        with pytest.raises(SpaceExhausted, match="all 21 configurations have been tried or are pending"):
             draw()
 
 

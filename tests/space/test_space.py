@@ -322,7 +322,7 @@ def test_extreme_ranges(dist: FloatDistribution | IntDistribution, rng: np.rando
         (FloatDistribution(-1e308, 1e308), ValueError, "finite bounds"),
         (IntDistribution(0, 10**18), ValueError, "use a larger step or a float"),
         (FloatDistribution(1, 2, step=1e-14), ValueError, "use a larger step or a float"),
-        (CategoricalDistribution([1, 1.0]), ValueError, "same choice twice"),
+        (CategoricalDistribution([1, 1.0]), ValueError, "has duplicate choices"),
         ((0, 1), TypeError, "expected an Optuna"),
     ],
 )

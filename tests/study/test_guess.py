@@ -94,7 +94,7 @@ def test_names_that_only_look_like_bookkeeping_or_results() -> None:
 def test_reasons_name_gaps_and_odd_cells() -> None:
     found = guess(table(a=[None] * 20 + [0.5, 0.25] * 50, b=["diverged", *map(str, RNG.uniform(0, 1, N - 1))]))
     assert "20 rows have none" in found.notes["a"]
-    assert "'diverged' is no usable number" in found.notes["b"]
+    assert "'diverged' is not a usable number" in found.notes["b"]
     assert list(found.notes) == ["x", "a", "b", "loss"]
 
 
@@ -130,7 +130,7 @@ def test_objective_and_direction(
         (["a", "b"], {}, "--objective one of x, a, b"),
         (["loss"], {"objective": "los"}, "no column 'los'; did you mean 'loss'?; pass --objective one of x, loss"),
         (["loss"], {"task": "dataset"}, "no column 'dataset'; pass --task one of x, loss"),
-        (["loss"], {"ignore": ["y_*"]}, "--ignore y_* is no column"),
+        (["loss"], {"ignore": ["y_*"]}, "--ignore y_* matches no column"),
         (["loss"], {"ignore": ["x"]}, "no column looks like a parameter"),
     ],
 )
@@ -148,7 +148,7 @@ def test_task() -> None:
     both = guess(table(project=names, task=names))
     assert both.task == "task"
     assert "could be the task (--task project)" in both.notes["project"]
-    assert "3 of them" in both.notes["task"]
+    assert "3 tasks" in both.notes["task"]
     assert guess(table(experiment_id=range(N))).task is None, "another one in each row"
     assert guess(table(plant=names)).task is None
     asked = guess(table(plant=names), task="plant")

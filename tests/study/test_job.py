@@ -19,10 +19,10 @@ from jumbo_bo.study.job import Job, render
     [
         ("workers = 2", ["objective.command is missing", "jumbo ask"]),
         ('command = "python train.py {x}"', ["no shell", 'command = ["python", "train.py", "{x}"]']),
-        ('command = ["python", 3]', ["objective.command is ['python', 3]", "a list of texts"]),
-        ("command = []", ["objective.command is []", "a list of texts"]),
+        ('command = ["python", 3]', ["objective.command is ['python', 3]", "a list of strings"]),
+        ("command = []", ["objective.command is []", "a list of strings"]),
         ('command = [""]', ["objective.command is ['']"]),
-        ('command = ["run", "--x={y}"]', ["{y} in '--x={y}'", "no parameter", "are x", "written twice"]),
+        ('command = ["run", "--x={y}"]', ["{y} in '--x={y}'", "not a parameter", "are x", "literal brace twice"]),
         ('command = ["run", "{"]', ["a lone brace in '{'", "{{ or }}"]),
         ('command = ["run"]\ninput = "stdin"', ["objective.input is 'stdin'", '"arguments", "json"']),
         ('command = ["run"]\nvalue = ""', ["objective.value is ''"]),

@@ -16,7 +16,7 @@ from jumbo_bo.errors import UserError
 from jumbo_bo.space.space import Space
 from jumbo_bo.study import toml
 from jumbo_bo.study.job import Job
-from jumbo_bo.study.past import Past
+from jumbo_bo.study.old_runs import OldRuns
 from jumbo_bo.study.study_file import StudyFile, check_space, load, space_changes, space_record
 
 FULL = """
@@ -75,8 +75,8 @@ def test_everything_is_read(tmp_path: Path) -> None:
         "gp-ucb",
         3,
         (
-            Past("files", ("runs/*.csv", "more.csv"), columns),
-            Past("optuna", ("sqlite:///old.db",), {"studies": ["a", "b"]}),
+            OldRuns("files", ("runs/*.csv", "more.csv"), columns),
+            OldRuns("optuna", ("sqlite:///old.db",), {"studies": ["a", "b"]}),
         ),
         Job(("python", "train.py", "--lr", "{lr}"), "json", "loss", 2, 0.5, 1),
     )
@@ -88,7 +88,7 @@ def test_what_may_be_left_out(tmp_path: Path) -> None:
     assert study == StudyFile(tmp_path / "study.toml", "s", SPACE)
     assert study.history() is None
     single = load(write(tmp_path, SMALL + '[history]\nfiles = "a.csv"\n'))
-    assert single.past == (Past("files", ("a.csv",), {}),)
+    assert single.old_runs == (OldRuns("files", ("a.csv",), {}),)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ ALL = "%s"
         (TOP, 'direction = "minimise"', ["'minimise'", '"minimize", "maximize"', "did you mean 'minimize'?"]),
         (TOP, 'method = "jumbo-jint"', ["'jumbo-jint'", "did you mean 'jumbo-joint'?", "gp-ucb"]),
         (TOP, 'storage = "study.db"', ["storage: 'study.db'", "sqlite:///study.db"]),
-        (TOP, 'storage = "sqlite://"', ["storage: 'sqlite://'", "gone with the process"]),
+        (TOP, 'storage = "sqlite://"', ["storage: 'sqlite://'", "lost when the process ends"]),
         (TOP, "history = 3", ["history is 3", "[[history]]"]),
         (TOP, "objective = 3", ["objective is 3", "a table"]),
         (ALL, "[space]\nx = 1", ["name is missing", '"widgets"']),
@@ -161,7 +161,7 @@ ALL = "%s"
         (PARAMETER, 'type = "categorical", choices = "relu"', ["space.x.choices is 'relu'", '["relu", "tanh"]']),
         (PARAMETER, 'type = "categorical", choices = []', ["space.x.choices is []"]),
         (PARAMETER, 'type = "categorical", choices = [1, [2]]', ["space.x.choices is [1, [2]]"]),
-        (PARAMETER, 'type = "categorical", choices = [1, 1.0]', ["the same choice twice"]),
+        (PARAMETER, 'type = "categorical", choices = [1, 1.0]', ["has duplicate choices"]),
         (PARAMETER, 'type = "categorical", choices = ["a"], low = 1', ["unknown key 'low'", "choices"]),
     ],
 )
@@ -210,7 +210,7 @@ def test_changes_of_a_space_in_words() -> None:
         "depth: new",
         "dropout: gone",
     ]
-    with pytest.raises(UserError, match=r"lr: was 1e-05 .*; dropout: gone\). Put it back .* new name"):
+    with pytest.raises(UserError, match=r"lr: was 1e-05 .*; dropout: gone\). Change it back.* new name"):
         check_space(record, after)
 
 

@@ -28,16 +28,16 @@ app = typer.Typer(
 
 SuiteName = Annotated[str, typer.Argument(help=f"One of: {', '.join(SUITES)}")]
 Methods = Annotated[str, typer.Option(help="For example: jumbo-joint,gp-ucb,jumbo:warm=g")]
-WHERE = "Where the runs and the report go; what is there is not run again."
+WHERE = "Folder for the runs and the report; runs that are already there are not repeated."
 Out = Annotated[Path, typer.Option(help=WHERE, metavar="FOLDER", parser=lambda text: Path(at_home(text)))]
 Problems = Annotated[str, typer.Option(help="Only these problems, separated by commas.")]
-Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]
+Seeds = Annotated[int, typer.Option(help="Number of seeds.", min=1)]
 Trials = Annotated[int, typer.Option(help="Trials per run.", min=1)]
-Jobs = Annotated[int, typer.Option(help="Runs at the same time, one thread each.", min=1)]
-Data = Annotated[Path | None, typer.Option(help="Folder of data that are not on PyPI; also $JUMBO_DATA.")]
+Jobs = Annotated[int, typer.Option(help="Number of runs at the same time, one thread each.", min=1)]
+Data = Annotated[Path | None, typer.Option(help="Folder with the data that are not on PyPI (or set $JUMBO_DATA).")]
 Split = Annotated[
     Literal["report", "development"],
-    typer.Option(help="Which of the problems: those for reports, or those for tuning, kept in OUT/development."),
+    typer.Option(help="Which problems: those for reports, or those for tuning (results in OUT/development)."),
 ]
 Old = Annotated[str, typer.Option(help="What is known of the old runs of all problems, for example rows=50,tasks=10.")]
 RESULTS = Path("benchmarks/results")
@@ -48,7 +48,7 @@ def _suite_command(suite: str) -> Callable[..., None]:
     def command(
         methods: Methods = USUAL,
         seeds: Seeds = 20,
-        first_seed: Annotated[int, typer.Option(help="The first of them.", min=0)] = 0,
+        first_seed: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
         trials: Trials = SUITES[suite].trials,
         problems: Problems = "",
         split: Split = "report",
@@ -103,7 +103,7 @@ def report(
     drawn: Annotated[str, typer.Option(help="Methods in the picture; default: the first eight.")] = "",
     out: Out = RESULTS,
 ) -> None:
-    """Write report.md, regret.png, regret.html and runs.parquet from the finished runs and those published before."""
+    """Write report.md, regret.png, regret.html and runs.parquet from the finished runs and those published earlier."""
     names = split_names(problems)
     _check_suite(suite, names)
     half, out = _half(suite, split, out, old)
@@ -123,7 +123,7 @@ def summary(
     methods: Annotated[
         str, typer.Option(help="Only these methods; default: all but variants such as jumbo:warm=g.")
     ] = "",
-    reference: Annotated[str, typer.Option(help="The method that the others are compared with.")] = summaries.DEFAULT,
+    reference: Annotated[str, typer.Option(help="The method the others are compared with.")] = summaries.DEFAULT,
     out: Out = RESULTS,
 ) -> None:
     """Compare methods over several suites, each with the same weight: summary.md, summary.png and summary.html."""
@@ -145,7 +145,7 @@ def ablation(
     data: Data = None,
     out: Out = RESULTS,
 ) -> None:
-    """Do the runs of an ablation that are not finished yet, then write its table and figure."""
+    """Run what is missing of an ablation, then write its table and figure."""
     if name not in ABLATIONS:
         raise typer.BadParameter(f"no ablation {name!r}; choose one of {', '.join(ABLATIONS)}")
     chosen = ABLATIONS[name]
@@ -230,7 +230,7 @@ def _half(suite: str, split: str, out: Path, old: str) -> tuple[list[str], Path]
         names, out = SUITES[suite].development, out / "development"
     if not names:
         split_up = ", ".join(name for name, other in SUITES.items() if other.development)
-        raise typer.BadParameter(f"{suite} has no problems for tuning; {split_up} have")
+        raise typer.BadParameter(f"{suite} has no problems for tuning; the suites that do: {split_up}")
     return [f"{name}@{old}" if old else name for name in names], out
 
 

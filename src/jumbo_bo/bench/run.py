@@ -84,7 +84,9 @@ def parse_method(text: str, net: str = PAPER) -> Any:
     for option in filter(None, options.split(",")):
         key, equals, value = option.partition("=")
         if not equals or key not in fields:
-            raise InputError(f"{text!r}: {option!r} is no option of {name}; write key=value with key one of {fields}")
+            raise InputError(
+                f"{text!r}: {option!r} is not an option of {name}; write key=value with key one of {fields}"
+            )
         changes[key] = _like(value, getattr(recipe, key))
     if net != PAPER and getattr(recipe, "preset", None) == PAPER:
         changes.setdefault("preset", net)
@@ -160,7 +162,7 @@ def read_runs(out: Path, suite: str, trials: int | None = None) -> tuple[pl.Data
                 runs.append((json.loads(str(head)), rows.drop("stamp").to_dicts()))
     finished = [(head, rows) for head, rows in runs if len(rows) == head["trials"]]
     if not finished:
-        raise MissingFile(f"no finished runs in {out / suite}; first: jumbo bench {suite}")
+        raise MissingFile(f"no finished runs in {out / suite}; run first: jumbo bench {suite}")
     trials = trials or max(head["trials"] for head, _ in finished)
     finished = [(head, rows) for head, rows in finished if head["trials"] == trials]
     if not finished:
@@ -278,7 +280,7 @@ def _like(text: str, example: Any) -> Any:
         return float(text)
     except ValueError:
         if isinstance(example, int | float):
-            raise InputError(f"{text!r} is no number") from None
+            raise InputError(f"{text!r} is not a number") from None
         return text
 
 

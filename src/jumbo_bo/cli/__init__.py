@@ -2,7 +2,7 @@
 
 One file per group of commands; `view.py` is what they share.
 
-May import: space, data, learning, study, jumbo_bo, report, runner, bench.
+May import: space, data, learning, methods, study, jumbo_bo, report, runner, bench.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ app.command(epilog=study.INIT_EXAMPLES)(study.init)
 app.command("import", epilog=study.IMPORT_EXAMPLES)(study.import_)
 app.command(epilog="Examples: `jumbo run study.toml`, `jumbo run study.toml --trials 100`")(run.run)
 app.command(epilog="Examples: `jumbo ask study.toml -n 4`, `jumbo ask study.toml --again`")(lab.ask)
-# A negative value is no option.
+# A negative value is not an option.
 app.command(
     epilog="Examples: `jumbo tell study.toml 3 0.71`, `jumbo tell study.toml 4 --failed`, "
     "`jumbo tell study.toml < results.jsonl`",
@@ -65,7 +65,7 @@ app.command(epilog="Example: `jumbo demo --target naval --trials 20`")(demo.demo
 # --help is answered by the command that everything is forwarded to
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def bench(context: typer.Context) -> None:
-    """Run the paper's experiments on real data and make tables and figures of them.
+    """Run the paper's experiments on real data and make tables and figures from the results.
 
     Example: `jumbo bench fcnet-dt --problems protein --seeds 5`
     """

@@ -29,22 +29,22 @@ class Target(StrEnum):
 
 def demo(
     target: Annotated[Target, typer.Option(help="The new problem; the others are the old runs.")] = Target.protein,
-    trials: Annotated[int, typer.Option(min=1, help="How many configurations to try.")] = 30,
+    trials: Annotated[int, typer.Option(min=1, help="Number of configurations to try.")] = 30,
     storage: Annotated[
-        str, typer.Option(help="Database of the trials, as Optuna names it.")
+        str, typer.Option(help="Database for the trials, as an Optuna storage URL.")
     ] = "sqlite:///jumbo-demo.db",
-    seed: Annotated[int, typer.Option(min=0, help="Another seed is another, independent run.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Each seed is an independent run.")] = 0,
 ) -> None:
-    """Tune a neural network with the help of old runs on three other datasets.
+    """Tune a neural network using old runs on three other datasets.
 
-    The data are real and were measured beforehand, so it takes less than a minute and the true optimum is known.
-    Every trial is stored: stop with Ctrl-C whenever you like, the same command continues.
+    The data are real and were measured in advance, so it takes less than a minute and the true optimum is known.
+    Every trial is stored: stop with Ctrl-C whenever you like; the same command resumes.
     """
     if "://" not in storage:
         raise typer.BadParameter(f"{storage!r} is not a database URL; use sqlite:///{storage}", param_hint="--storage")
     from jumbo_bo.bench import demo as job
 
-    kept = f"Finished trials are kept in {storage}; run the same command again to continue."
+    kept = f"Finished trials are kept in {storage}; run the same command again to resume."
     with explained("demo", kept), usable(storage):
         _demo(console(), job.Options(target.value, trials, storage, seed))
 
@@ -68,7 +68,7 @@ def _demo(screen: Console, options: Options) -> None:
                 assert isinstance(past, FeatureNet)
                 known = [f"{name} {r2:.0%}" for name, r2 in past.info["validation_r2"].items() if r2 is not None]
                 screen.print(f"Learned in {time.perf_counter() - start:.0f} s.", end=" ")
-                screen.print(f"Explained variance on rows held back: {', '.join(known)}.\n")
+                screen.print(f"Explained variance on held-out rows: {', '.join(known)}.\n")
             steps = job.search(case.problem, past, job.METHOD, tuple(rows), options.trials, options.seed)
             _watch(screen, rows, (job.store(study, case.problem, *step) for step in steps))
         else:
@@ -84,14 +84,14 @@ def _introduce(screen: Console, case: Case, options: Options, done: int) -> None
     names = case.problem.space.names
     screen.print(
         f"New problem: {options.target}. Choose {len(names)} settings of a neural network: {', '.join(names)}. "
-        f"There are {len(case.losses):,} configurations, all of them trained beforehand (Klein and Hutter, 2019): a "
-        "trial looks up the validation loss of one, the lower the better.\n\n"
+        f"There are {len(case.losses):,} configurations, all of them trained in advance (Klein and Hutter, 2019): a "
+        "trial looks up the validation loss of one; lower is better.\n\n"
         f"Old runs on the other datasets, {case.problem.history.summary()}\n"
     )
     if done >= options.trials:
         screen.print(
-            f"Already complete: {done} trials are stored in {options.storage}. To go on, ask for more --trials; "
-            "to start anew, pass another --seed or --storage, or delete that database.\n"
+            f"Already complete: {done} trials are stored in {options.storage}. To continue, pass more --trials; "
+            "to start again, pass another --seed or --storage, or delete that database.\n"
         )
     elif done:
         screen.print(f"Continuing after the {done} of {options.trials} trials stored in {options.storage}.\n")
@@ -133,7 +133,7 @@ def _trials(rows: Sequence[Row], width: int, last: int | None = None) -> Table:
 def _conclude(screen: Console, case: Case, options: Options, rows: Sequence[Row], scores: Sequence[Score]) -> None:
     best = min(rows, key=lambda row: row.value).params.items()
     screen.print(f"\nBest configuration: {', '.join(f'{name}={value}' for name, value in best)}\n")
-    screen.print(f"Rank of the best so far among {len(case.losses):,}, after so many trials:")
+    screen.print(f"Rank of the best so far among {len(case.losses):,}, by number of trials:")
     table = Table("method")
     for name in (*map(str, scores[0].ranks), "true loss"):
         table.add_column(name, justify="right")
@@ -142,10 +142,10 @@ def _conclude(screen: Console, case: Case, options: Options, rows: Sequence[Row]
     table.add_row("optimum", *("1" for _ in scores[0].ranks), number(case.losses[0]), style="dim")
     screen.print(table)
     screen.print(
-        "A trial shows the loss of one training; the true loss is the mean of four, and ranks go by it. Of the "
-        "old runs gp-ucb knows only the scale. They are a head start: with enough trials a search without them catches "
-        "up.\n\n"
-        f"This was one run each, with seed {options.seed}. For many seeds, on the complete tables (62,208 "
+        "A trial shows the loss of one training run; the true loss, used for the ranks, is the mean of four. "
+        "gp-ucb takes only the scale from the old runs. They are a head start: with enough trials a search without "
+        "them catches up.\n\n"
+        f"This was one run of each, with seed {options.seed}. For many seeds, on the complete tables (62,208 "
         "configurations):\n"
         f"      {command('bench')}\n      jumbo bench fcnet-dt --problems {options.target}\n\n"
         "Next: the same with your own old runs, see docs/tutorial.md. All trials in the browser:\n"

@@ -15,16 +15,20 @@ from jumbo_bo.errors import UserError
 
 def ask(
     study: StudyPath,
-    n: Annotated[int, typer.Option("-n", min=1, help="How many experiments.")] = 1,
+    n: Annotated[int, typer.Option("-n", min=1, help="Number of experiments to suggest.")] = 1,
     again: Annotated[
-        bool, typer.Option("--again", help="Show the open ones, not told yet, instead of new ones.")
+        bool,
+        typer.Option("--again", help="Show the open experiments (no result yet) instead of suggesting new ones."),
     ] = False,
 ) -> None:
     """Suggest the next experiments, one JSON line each, for a person to run.
 
-    Each stays open until its result is told with `jumbo tell`. On standard output is nothing but these lines.
+    Each stays open until you report its result with `jumbo tell`. Standard output has only these lines.
     """
-    with explained("ask", f"What was asked is kept; show it with: jumbo ask {study} --again"), usable(study):
+    with (
+        explained("ask", f"Suggestions already made are kept; show them with: jumbo ask {study} --again"),
+        usable(study),
+    ):
         from jumbo_bo.runner import people
         from jumbo_bo.runner.book import opened_book
         from jumbo_bo.study.study_file import load
@@ -37,16 +41,18 @@ def ask(
                 typer.echo(json.dumps(people.to_json(trial), ensure_ascii=False))
                 nothing = False
             if nothing:
-                notes.print(f"No experiment is open. Ask for one with: jumbo ask {study}")
+                notes.print(f"No experiment is open. To get one, run: jumbo ask {study}")
 
 
 def tell(
     study: StudyPath,
     trial: Annotated[
-        int | None, typer.Argument(metavar="TRIAL", help="The number that `jumbo ask` gave.", show_default=False)
+        int | None, typer.Argument(metavar="TRIAL", help="The trial number printed by `jumbo ask`.", show_default=False)
     ] = None,
-    value: Annotated[str | None, typer.Argument(metavar="VALUE", help="What was measured.", show_default=False)] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="The experiment has no result.")] = False,
+    value: Annotated[
+        str | None, typer.Argument(metavar="VALUE", help="The measured value.", show_default=False)
+    ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="The experiment failed and has no result.")] = False,
 ) -> None:
     """Store the result of an experiment.
 
@@ -54,7 +60,7 @@ def tell(
     `{"trial": 4, "failed": true}`, or an experiment of your own, `{"params": {"lr": 0.01, "units": 64}, "value": 0.8}`.
     All lines are checked before the first one is stored.
     """
-    with explained("tell", "Tell the rest again; what is stored already is named."), usable(study):
+    with explained("tell", "Run it again for the rest; results already stored are named."), usable(study):
         from jumbo_bo.runner import people
         from jumbo_bo.runner.book import best, opened_book
         from jumbo_bo.study.study_file import load

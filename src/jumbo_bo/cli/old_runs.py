@@ -94,7 +94,10 @@ def _show_correlations(
     """The lower triangle, as many columns as there is room for."""
     pairs = [(rho[i][j], measured[i][j]) for i in range(len(names)) for j in range(i)]
     if not any(math.isfinite(r) for r, _ in pairs):
-        screen.print(f"\nThe tasks cannot be compared: fewer than {SHARED} rows, or nowhere near each other.")
+        screen.print(
+            f"\nThe tasks cannot be compared: they have fewer than {SHARED} rows, or no configurations close to each "
+            "other."
+        )
         return
     rows = [clip(name, 20) for name in names]
     heads, room = rows[:-1], screen.width - max(map(len, rows)) - 4
@@ -107,15 +110,15 @@ def _show_correlations(
     screen.print("\nHow alike the tasks are (Spearman correlation of their results):")
     screen.print(table)
     if len(heads) < len(names) - 1:
-        screen.print(f"The first {len(heads)} columns of {len(names) - 1}; all of them: --json")
-    screen.print("1: what is good in one is good in the other; 0: unrelated; below 0: the opposite.")
+        screen.print(f"Showing {len(heads)} of {len(names) - 1} columns; --json shows all")
+    screen.print("1: they agree on what is good; 0: unrelated; below 0: they disagree.")
     if any(math.isfinite(r) and not known for r, known in pairs):
         screen.print(
-            f"~: estimated from neighbouring configurations, as fewer than {SHARED} are the same; it falls short where "
+            f"~: estimated from neighbouring configurations, because fewer than {SHARED} are shared; too low when "
             "rows are few."
         )
     if not all(math.isfinite(r) for r, _ in pairs):
-        screen.print("-: not known, too few rows or all results the same.")
+        screen.print("-: unknown (too few rows, or all results equal).")
 
 
 def _correlation(rho: float, measured: bool) -> str:

@@ -15,13 +15,16 @@ def report(
     study: Annotated[Path, typer.Argument(metavar="STUDY", help="The study file, for example study.toml.")],
     output: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
     without_old_runs: Annotated[
-        bool, typer.Option("--without-old-runs", help="Do not read the old runs: faster, but no map and no transfer.")
+        bool,
+        typer.Option(
+            "--without-old-runs", help="Do not read the old runs: faster, but without the map and the transfer report."
+        ),
     ] = False,
 ) -> None:
-    """Write one HTML page about the study: the best trial, all others and their reasons, and what the old runs gave.
+    """Write one HTML page about the study: the best trial, all others with reasons, and what the old runs contributed.
 
-    It can be written at any time, also while the study runs. The page needs no network: send it by mail, open it
-    with a browser.
+    You can write it at any time, even while the study runs. The page needs no network: mail it, open it in a
+    browser.
     """
     with explained("report"), usable(study):
         output = output.expanduser()  # a shell leaves --output=~/page.html as it is
@@ -46,4 +49,4 @@ def report(
             text = page(*about, optimizer, transfer(optimizer))
         write(output, text)
         size = output.stat().st_size / 1e6
-        console().print(f"Wrote {output} ({size:.1f} MB, {len(trials)} trials); open it with a browser.")
+        console().print(f"Wrote {output} ({size:.1f} MB, {len(trials)} trials); open it in a browser.")

@@ -41,28 +41,30 @@ class EngineName(StrEnum):
 def run(
     study: StudyPath,
     trials: Annotated[
-        int | None, typer.Option(min=1, help="Finished trials in the study at the end.", show_default="as in STUDY")
+        int | None,
+        typer.Option(min=1, help="Stop when the study has this many finished trials.", show_default="as in STUDY"),
     ] = None,
     engine: Annotated[EngineName, typer.Option(help="Where the command runs.")] = EngineName.local,
     address: Annotated[
-        str | None, typer.Option(help="Of a Ray cluster: `auto` or ray://host:port.", show_default="this machine")
+        str | None,
+        typer.Option(help="Address of a Ray cluster: `auto` or ray://host:port.", show_default="this machine"),
     ] = None,
 ) -> None:
     """Evaluate trials with the command in STUDY until the study has enough of them.
 
     The command gets a configuration (as arguments, or as JSON on its standard input) and prints the value as the last
-    line: `{"loss": 0.31}`, or just the number. What it prints is kept, see the folder NAME.runs beside STUDY. In its
-    environment are JUMBO_TRIAL, the number of the trial, and JUMBO_FOLDER, a folder for its own files.
+    line: `{"loss": 0.31}`, or just the number. Its output is kept in the folder NAME.runs next to STUDY. Its
+    environment has JUMBO_TRIAL, the number of the trial, and JUMBO_FOLDER, a folder for its own files.
 
     Stop it with Ctrl-C, or even kill -9, whenever you like: no finished trial is lost or evaluated again. The same
-    command continues.
+    command resumes the study.
 
     Exit codes: 0 the trials are done, 1 something is wrong and the message says what, 130 stopped.
     """
-    kept = f"Finished trials are kept; trials that were stopped start anew. Continue with: jumbo run {study}"
+    kept = f"Finished trials are kept; interrupted trials start again. Resume with: jumbo run {study}"
     with explained("run", kept), usable(study), _termination_is_an_interrupt():
         if address is not None and engine is EngineName.local:
-            raise UserError(f"--address {address} is of a Ray cluster; add --engine ray")
+            raise UserError(f"--address {address} is for a Ray cluster; add --engine ray")
         if sys.platform == "win32":
             raise UserError("`jumbo run` needs Linux or macOS; use WSL, or `jumbo ask` and `jumbo tell`")
         from jumbo_bo.runner.run import run as evaluate
@@ -77,9 +79,9 @@ def run(
 
 def status(
     study: StudyPath,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
 ) -> None:
-    """Show how far a study is, also while it runs: the best trial, what is running or open, the last results."""
+    """Show the progress of a study, even while it runs: the best trial, what is running or open, the last results."""
     with explained("status"), usable(study):
         from jumbo_bo.runner.book import opened_book
         from jumbo_bo.runner.state import status as look
@@ -96,9 +98,9 @@ def status(
 
 def dashboard(
     study: StudyPath,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="On this machine.")] = 8080,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 8080,
 ) -> None:
-    """Show the study in the browser with optuna-dashboard. Only this machine can reach it; Ctrl-C ends it."""
+    """Show the study in the browser with optuna-dashboard. Only this machine can reach it; Ctrl-C stops it."""
     with explained("dashboard"), usable(study):
         from jumbo_bo.runner.book import opened_book
         from jumbo_bo.study.study_file import load
@@ -106,7 +108,7 @@ def dashboard(
         require("this", "optuna_dashboard")
         run_server = import_module("optuna_dashboard").run_server
         with opened_book(load(study), create=False) as book:
-            console().print(f"The study is at http://127.0.0.1:{port}/dashboard (Ctrl-C ends this)")
+            console().print(f"The study is at http://127.0.0.1:{port}/dashboard (Ctrl-C to stop)")
             try:
                 run_server(book.storage, host="127.0.0.1", port=port)
             except OSError as error:
@@ -159,8 +161,8 @@ def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> N
         screen.print(f"\nAll {file.space.cardinality:,} configurations of the space have been tried.")
     elif ending.reason == "elsewhere":
         screen.print(
-            f"\n{ending.finished} of {limit} trials are finished; the others run on other machines "
-            f"(jumbo status {file.path} lists them). One that is gone for good: jumbo tell {file.path} NUMBER --failed"
+            f"\n{ending.finished} of {limit} trials are finished; the others are running on other machines (jumbo "
+            f"status {file.path} lists them). To give up one that is lost: jumbo tell {file.path} NUMBER --failed"
         )
     else:
         screen.print(f"\nDone: {ending.finished} trials are finished.")
@@ -171,11 +173,11 @@ def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> N
     for name, setting in ending.best.params.items():
         screen.print(f"  {name} = {setting}")
     steps = {
-        f"jumbo report {file.path}": "a page with everything",
+        f"jumbo report {file.path}": "the full report",
         f"jumbo dashboard {file.path}": "all trials in the browser",
     }
     if ending.reason == "budget":
-        steps[f"jumbo run {file.path} --trials {2 * max(limit, ending.finished)}"] = "go on"
+        steps[f"jumbo run {file.path} --trials {2 * max(limit, ending.finished)}"] = "continue with more trials"
     screen.print("\nNext:")
     for command, what in steps.items():
         screen.print(f"  {command:<{max(map(len, steps))}}  {what}")
@@ -195,8 +197,8 @@ def _show(screen: Console, found: Status) -> None:
         screen.print(f"  {settings(found.best)}")
     groups = {
         "Running": found.running,
-        f"Interrupted, goes on with `jumbo run {file.path}`": found.interrupted,
-        "Open, to be told": found.open,
+        f"Interrupted; resume with `jumbo run {file.path}`": found.interrupted,
+        "Open, waiting for a result": found.open,
     }
     for title, trials in groups.items():
         if trials:

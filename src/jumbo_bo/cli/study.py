@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 Objective = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the result.")]
 Task = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="The column that tells the problems apart; without one, each file is one."),
+    typer.Option(metavar="COLUMN", help="The column that names the problem; without it, each file is one problem."),
 ]
 Minimize = Annotated[bool | None, typer.Option("--minimize/--maximize", help="Is a smaller or a larger result better?")]
 Ignore = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="No parameter; also a pattern like 'x_*'. May be repeated.")
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN", help="A column that is not a parameter, or a pattern such as 'x_*'. May be repeated."
+    ),
 ]
 
 INIT_EXAMPLES = """Examples:
@@ -70,14 +73,14 @@ def init(
     with explained("init"):
         if not files and (objective or task or ignore):
             raise typer.BadParameter(
-                "they describe columns, so pass a table, too", param_hint="--objective/--task/--ignore"
+                "these options describe columns, so pass a table as well", param_hint="--objective/--task/--ignore"
             )
         output = output.expanduser()  # a shell leaves --output=~/study.toml as it is
         if output.exists() and not force:
             raise UserError(f"{output} exists; pass --force to replace it, or --output for another file")
         if not output.absolute().parent.is_dir():
             raise UserError(
-                f"the folder {output.absolute().parent} does not exist; make it, or choose another --output"
+                f"the folder {output.absolute().parent} does not exist; create it, or choose another --output"
             )
         from jumbo_bo.cli.template import study_text
         from jumbo_bo.study.guess import guess, read_table
@@ -96,10 +99,12 @@ def init(
         if files:
             _show_guess(screen, guessed)
         screen.print(f"\nWrote {output}." if files else f"Wrote {output}, an example to fill in.")
-        steps = [(str(output), "read it, and correct what is wrong" if files else "write your parameters into [space]")]
+        steps = [
+            (str(output), "check it and correct any wrong guesses" if files else "write your parameters into [space]")
+        ]
         steps += [(f"jumbo import {output}", "shows how the old runs are read")] if files else []
-        steps += [(f"jumbo ask {output}", "suggests a trial that you make yourself")]
-        steps += [(f"jumbo run {output}", "makes all trials, once [objective] is there")]
+        steps += [(f"jumbo ask {output}", "suggests a trial for you to run")]
+        steps += [(f"jumbo run {output}", "runs all trials, once you have added [objective]")]
         _show_steps(screen, steps)
 
 
@@ -112,18 +117,20 @@ def import_(
     task: Task = None,
     minimize: Minimize = None,
     ignore: Ignore = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
 ) -> None:
-    """Show what is read from the old runs: rows used and dropped and why, columns, and how alike the tasks are.
+    """Show what is read from the old runs: rows used, rows dropped and why, columns, and how alike the tasks are.
 
-    Nothing is changed or written; `jumbo run` and `jumbo ask` read the old runs by themselves.
+    Nothing is changed or written; `jumbo run` and `jumbo ask` read the old runs on their own.
     """
     asked = _asked(objective, task, minimize)
     studies = [file for file in files if file.endswith(".toml")]
     if studies and (len(files) > 1 or space_from):
         raise typer.BadParameter("pass one study file, or tables and --space-from STUDY.TOML", param_hint="FILES")
     if studies and (asked or ignore):
-        raise typer.BadParameter("a study file says this itself, in [[history]]", param_hint="--objective/--task/...")
+        raise typer.BadParameter(
+            "the study file already says this, in [[history]]", param_hint="--objective/--task/..."
+        )
     with explained("import"):
         from jumbo_bo.cli.old_runs import data, show
         from jumbo_bo.study.study_file import load
@@ -134,7 +141,7 @@ def import_(
         if studies:
             study = load(files[0])
             history = study.history()
-            rename = {old: new for past in study.past for old, new in past.options.get("rename", {}).items()}
+            rename = {old: new for source in study.old_runs for old, new in source.options.get("rename", {}).items()}
             if history is None:
                 raise UserError(f'{files[0]} names no old runs; add [[history]] with files = "runs/*.csv" to it')
         else:
@@ -164,7 +171,7 @@ def _read_tables(
     from jumbo_bo.study.study_file import load
 
     study = load(space_from) if space_from else None
-    told = next((past.options for past in study.past if past.kind == "files"), None) if study else None
+    told = next((source.options for source in study.old_runs if source.kind == "files"), None) if study else None
     if study and told is not None:
         columns = {"direction": study.direction} | {k: v for k, v in told.items() if k != "target"} | asked
         return read_history(files, study.space, **columns), columns.get("rename", {}), None
@@ -230,9 +237,9 @@ def _next(files: Sequence[str], study: StudyFile | None, space_from: Path | None
             return [(f"jumbo run {files[0]}", "learn from these runs and start")]
         return [(f"jumbo ask {files[0]}", "learn from these runs and suggest the first trial")]
     if space_from:
-        return [(str(space_from), "add these runs: [[history]] and below it files = ...")]
+        return [(str(space_from), "add these runs: files = ... under a [[history]]")]
     named = " ".join([*files[:3], "..."] if len(files) > 3 else files)
-    return [(f"jumbo init {named}", "write this to a study.toml")]
+    return [(f"jumbo init {named}", "write this to study.toml")]
 
 
 def _show_steps(screen: Console, steps: Sequence[tuple[str, str]]) -> None:

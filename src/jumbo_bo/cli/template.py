@@ -24,21 +24,21 @@ def study_text(
     columns, notes = columns or {}, notes or {}
     return "\n".join(
         [
-            "# A study for jumbo-bo. After # come explanations, and options to switch on.",
+            "# A study for jumbo-bo. Text after # is an explanation, or an option you can enable.",
             "",
             *_aligned(_study(name, direction)),
             "",
-            "# The parameters and how far each may go. A float or int may have log = true (a logarithmic scale) or",
-            "# step = ... (a grid); choices that are numbers are taken in their order.",
+            "# The parameters and their ranges. A float or int may have log = true (a logarithmic scale) or step = ...",
+            "# (a grid); numeric choices are treated as ordered.",
             "[space]",
             *_aligned(_parameters(space, columns.get("rename", {}), notes)),
             "",
-            "# Runs of similar problems, one [[history]] for each source: files, or optuna, mlflow, wandb, ray.",
+            "# Runs of similar problems, one [[history]] per source: files, or optuna, mlflow, wandb, ray.",
             *_aligned(_history(files, columns, space)),
             *_left_out(notes),
             "",
-            "# How `jumbo run` makes a trial: it starts this command (no shell) and reads the last line printed,",
-            '# JSON like {"value": 0.123}. Without it you make the trials yourself, with `jumbo ask` and `jumbo tell`.',
+            "# How `jumbo run` runs a trial: it starts this command (no shell) and reads the last line printed,",
+            '# JSON like {"value": 0.123}. Without it, you run the trials yourself, with `jumbo ask` and `jumbo tell`.',
             *_aligned(_objective(space)),
             "",
         ]
@@ -46,12 +46,12 @@ def study_text(
 
 
 def _study(name: str, direction: str) -> Iterator[Line]:
-    yield f"name = {written(name)}", "of the study in the storage"
+    yield f"name = {written(name)}", "name of the study in the storage"
     yield f"direction = {written(direction)}", '"minimize": smaller is better; or "maximize"'
-    yield "trials = 50", "how many to make; more can be added later"
+    yield "trials = 50", "number of trials; you can add more later"
     yield 'storage = "sqlite:///study.db"', "any Optuna storage; a relative path starts at this file's folder"
     yield '# method = "jumbo-joint"', "or jumbo, gp-ucb, rgpe, gcp, ...: see docs/baselines.md"
-    yield "# seed = 0", "another seed, other suggestions"
+    yield "# seed = 0", "another seed gives other suggestions"
 
 
 def _parameters(space: Space, rename: Mapping[str, str], notes: Mapping[str, str]) -> Iterator[Line]:
@@ -67,15 +67,15 @@ def _history(files: str | Sequence[str] | None, columns: Mapping[str, Any], spac
     yield f"{on}[[history]]", ""
     yield f"{on}files = {written(files or 'runs/*.csv')}", 'a path, a pattern like "runs/*.csv", or a list of them'
     yield f"{on}objective = {written(columns.get('objective', 'loss'))}", "the column with the result"
-    yield f"{on}direction = {written(columns.get('direction', 'minimize'))}", "of that column"
+    yield f"{on}direction = {written(columns.get('direction', 'minimize'))}", "direction of that column"
     yield (
         f"{on if task else '# '}task = {written(task or 'dataset')}",
-        "the column that tells the problems apart; without it, each file is one",
+        "the column that names the problem; without it, each file is one problem",
     )
     rename = columns.get("rename")
     yield f"{on if rename else '# '}rename = {written(rename or {'old_name': first})}", "column = parameter"
     fill = written({first: space.decode([0.5] * space.d)[first]})
-    yield f"# fill = {fill}", "where runs were made before a parameter existed; otherwise random values"
+    yield f"# fill = {fill}", "for runs made before a parameter existed; otherwise random values are used"
     yield '# target = "new"', "the task that is the new problem itself, if it has runs already"
     yield '# on_bad_rows = "error"', "to stop at a row that cannot be used; otherwise it is left out and counted"
 
@@ -94,10 +94,10 @@ def _objective(space: Space) -> Iterator[Line]:
         f"--name value is added for all parameters; or place them: {written(f'--{plain}={{{plain}}}')}",
     )
     yield '# input = "json"', "parameters as one JSON object on standard input instead"
-    yield '# value = "loss"', 'another key than "value" in the line printed'
+    yield '# value = "loss"', 'a key other than "value" in the printed line'
     yield "# workers = 2", "trials at the same time"
     yield "# timeout = 3600", "seconds for one attempt"
-    yield "# retries = 1", "attempts after a failed one"
+    yield "# retries = 1", "further attempts after a failure"
 
 
 def _aligned(lines: Iterable[Line]) -> list[str]:

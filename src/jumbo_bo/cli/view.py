@@ -18,8 +18,8 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 @contextmanager
 def explained(command: str, kept: str = "") -> Iterator[None]:
     """Errors that a person can act on are printed as 'jumbo run: ...' on standard error, exit code 1; Ctrl-C says what
-    is kept, exit code 130. Any other exception is a mistake of ours and keeps its traceback; JUMBO_DEBUG=1 shows that
-    of the others, too."""
+    is kept, exit code 130. Any other exception is a bug of ours and keeps its traceback; JUMBO_DEBUG=1 shows that
+    of the others as well."""
     try:
         yield
     except KeyboardInterrupt:
@@ -34,7 +34,7 @@ def explained(command: str, kept: str = "") -> Iterator[None]:
 
 @contextmanager
 def usable(place: object) -> Iterator[None]:
-    """What the operating system refuses here (no permission, a full disk) is for the person to mend. `place` is named
+    """What the operating system refuses here (no permission, a full disk) is for the person to fix. `place` is named
     when the error names no file."""
     try:
         yield

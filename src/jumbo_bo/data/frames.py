@@ -116,7 +116,7 @@ def to_polars(frame: Any) -> pl.LazyFrame:
     if type(frame).__module__.split(".")[0] == "pandas" and hasattr(frame, "columns"):
         names = [str(c) for c in frame.columns]
         if len(set(names)) < len(names):
-            raise InputError(f"the pandas frame has a column twice: {names}")
+            raise InputError(f"the pandas frame has duplicate columns: {names}")
         return pl.LazyFrame([_pandas_column(name, frame.iloc[:, i]) for i, name in enumerate(names)])
     if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
         table = pl.from_arrow(frame)
@@ -191,13 +191,13 @@ def _used_columns(found: list[str], space: Space, columns: Columns, source: Sour
             hint = closest(name, found)
             raise InputError(f"{source.name} has no column {name!r}{hint}; pass {role}= one of {found}")
         if name in space.names:
-            raise InputError(f"{role}={name!r} is also a parameter of the space; it can be only one of the two")
+            raise InputError(f"{role}={name!r} is also a parameter of the space; it cannot be both")
     for name, value in (columns.fill or {}).items():
         if name not in space.names:
-            raise InputError(f"fill has {name!r}{closest(name, space.names)}; the parameters are {list(space.names)}")
+            raise InputError(f"fill names {name!r}{closest(name, space.names)}; the parameters are {list(space.names)}")
         axis = space.axes[space.names.index(name)]
         if not np.isfinite(axis.encode([value])[0]):
-            raise InputError(f"fill has {name!r}: {value!r}, expected {axis.describe()}")
+            raise InputError(f"fill sets {name!r} to {value!r}, expected {axis.describe()}")
     present = [name for name in space.names if name in found]
     if not present:
         other = next((c for c in found if c not in roles.values()), "column")

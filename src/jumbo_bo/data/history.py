@@ -88,7 +88,7 @@ class History:
         check_direction(self.direction)
         for t in self._all:
             if t.u.shape[1] != self.space.d:
-                raise InputError(f"task {t.name!r} has {t.u.shape[1]} parameters, the space has {self.space.d}")
+                raise InputError(f"task {t.name!r} has {t.u.shape[1]} parameters, but the space has {self.space.d}")
         names = [t.name for t in self._all]
         if len(set(names)) < len(names):
             raise InputError(f"two tasks share a name: {sorted(names)}")
@@ -113,7 +113,7 @@ class History:
             raise InputError("histories of different spaces cannot be combined; read each again with the same space")
         targets = sorted({h.target.name for h in histories if h.target})
         if len(targets) > 1:
-            raise InputError(f"histories have different targets {targets}; the new problem is one of them")
+            raise InputError(f"histories have different targets {targets}; only one task can be the new problem")
         tasks = _merge(t for h in histories for t in h._all)
         reports = tuple(r for h in histories for r in h.reports)
         return _assemble(space, tasks, targets[0] if targets else None, histories[0].direction, reports)
@@ -212,7 +212,9 @@ def checked(history: History, columns: Columns) -> History:
     """The same history when something in it can be used, otherwise an error that says why not."""
     seen = sorted({name for r in history.reports for name in r.read})
     if columns.target is not None and str(columns.target) not in seen:
-        raise InputError(f"target={columns.target!r} is none of the tasks {seen[:20]}{closest(columns.target, seen)}")
+        raise InputError(
+            f"target={columns.target!r} is not one of the tasks {seen[:20]}{closest(columns.target, seen)}"
+        )
     if history.tasks or history.target:
         return history
     sources = some([r.source for r in history.reports])

@@ -89,7 +89,7 @@ def _read(file: Path, task: str, space: Space, options: Columns) -> History:
     first, scan = FORMATS[file.suffix.lower()]
     source = Source(str(file), task, lambda i: f"row {i + first}")
     if not file.exists():
-        raise MissingFile(f"{file} does not exist; the folder looked in was {file.absolute().parent}")
+        raise MissingFile(f"{file} does not exist; looked in {file.absolute().parent}")
     if file.stat().st_size == 0:
         raise InputError(f"{file} is empty; delete it or leave it out")
     try:
@@ -152,7 +152,7 @@ def files_of(path: PathLike | Iterable[PathLike]) -> list[Path]:
         if glob.has_magic(text) and not os.path.exists(text):
             found = sorted(glob.glob(text, recursive=True))
             if not found:
-                raise MissingFile(f"no files match {text!r}; the folder looked from was {os.getcwd()}")
+                raise MissingFile(f"no files match {text!r}; looked from {os.getcwd()}")
         files += [Path(f) for f in found]
     if not files:
         raise InputError("no files given; to start without old runs use History.empty(space)")
@@ -160,7 +160,7 @@ def files_of(path: PathLike | Iterable[PathLike]) -> list[Path]:
         if file.suffix.lower() not in FORMATS:
             known = ", ".join(FORMATS)
             raise InputError(
-                f"{file} is of an unknown kind {file.suffix!r}; expected one of {known}, or use from_frame"
+                f"{file} has an unknown file type {file.suffix!r}; expected one of {known}, or use from_frame"
             )
     return list(dict.fromkeys(files))
 
@@ -177,7 +177,7 @@ def _task_names(files: Sequence[Path]) -> list[str]:
 def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> History:
     if len(study.directions) > 1:
         raise InputError(
-            f"study {name!r} has {len(study.directions)} objectives, one is needed; take "
+            f"study {name!r} has {len(study.directions)} objectives, but only one can be used; pass "
             "study.trials_dataframe() to History.from_frame with objective= one of its values_ columns"
         )
     left_out: dict[str, list[int]] = {}  # reason -> numbers of the trials

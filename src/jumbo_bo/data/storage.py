@@ -58,7 +58,7 @@ def checked(address: str) -> URL | None:
     try:
         return make_url(address)
     except ArgumentError:
-        raise UserError(f"{address!r} is not a database URL; an example is sqlite:///study.db") from None
+        raise UserError(f"{address!r} is not a database URL; write for example sqlite:///study.db") from None
 
 
 def sqlite_file(url: URL | None) -> Path | None:
@@ -113,8 +113,8 @@ def _explained(address: str, error: Exception) -> UserError:
             "write postgresql+psycopg://..."
         )
     return UserError(
-        f"cannot use the storage {shown(address)} ({reason}); check that it exists, that its folder can be written to "
-        "and that no other program holds it, then run the same command again: finished trials are kept"
+        f"cannot use the storage {shown(address)} ({reason}); check that it exists, that its folder is "
+        "writable and no other program has locked it, then run the same command again: finished trials are kept"
     )
 
 

@@ -124,7 +124,7 @@ def tasks_to_learn(history: History) -> tuple[Task, ...]:
     if not tasks:
         raise InputError(
             "nothing to learn from: the history has no old task and no old data of the target; "
-            "add rows to it, or optimize without a history"
+            "add rows to it, or run without a history"
         )
     return tasks
 

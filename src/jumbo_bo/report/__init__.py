@@ -106,11 +106,11 @@ def page(
 <h1>{title}</h1>
 <p class="quiet">Looking for the {goal} value over {_times(space.d, "parameter")}. {stamp}</p>
 <nav aria-label="Sections"><ul>{links}</ul></nav>
-<noscript><p class="gap">The plots need JavaScript: save this file and open it with a browser.</p></noscript>
+<noscript><p class="gap">The plots need JavaScript: save this file and open it in a browser.</p></noscript>
 </header>
 <main>
 {"".join(f"{s.html()}{chr(10)}" for s in sections)}</main>
-<footer>Written by jumbo-bo {html.escape(jumbo_bo.__version__)}. This file holds everything it shows.</footer>
+<footer>Written by jumbo-bo {html.escape(jumbo_bo.__version__)}. This file is self-contained.</footer>
 <script type="application/json" id="figures">{_json(plots)}</script>
 <script>{_plotly()}</script>
 <script>
@@ -135,7 +135,7 @@ def _trusted(found: Sequence[Row]) -> tuple[str, str]:
     """How far the old runs are trusted now, and what that means."""
     for row in reversed(found):
         if row.reasons is not None and row.reasons.trust is not None:
-            return f"{row.reasons.trust:.0%}", f"of the model's opinion, at trial {row.number}"
+            return f"{row.reasons.trust:.0%}", f"of the model's predictions, at trial {row.number}"
         if row.reasons is not None and row.reasons.inside_gate is not None:
             return (
                 "inside the gate" if row.reasons.inside_gate else "outside the gate",
@@ -148,7 +148,7 @@ def _progress(found: Sequence[Row], direction: str) -> Section:
     n = sum(row.improved for row in found)
     better = "lower" if direction == "minimize" else "higher"
     sentence = f"The value of every trial and the best one so far; {better} is better. "
-    sentence += f"{_times(n, 'trial')} improved on all before." if n > 1 else ""
+    sentence += f"{_times(n, 'trial')} improved on all earlier ones." if n > 1 else ""
     gap = "" if (figure := figures.progress(found)) else "No trial has finished yet."
     return Section("progress", "Best so far", sentence.strip(), figure, gap=gap)
 
@@ -156,62 +156,70 @@ def _progress(found: Sequence[Row], direction: str) -> Section:
 def _calibration(found: Sequence[Row]) -> Section:
     pairs = figures.predicted(found)
     k, n = sum(inside for _, inside in pairs), len(pairs)
-    sentence = "What was predicted for each trial before it ran, with its 90% interval, against what came out. "
+    sentence = "What was predicted for each trial before it ran, with its 90% interval, against the result. "
     if n:
         sentence += f"{k} of {_times(n, 'value')} ({k / n:.0%}) fell inside: {_coverage(k, n)}"
-    gap = "" if n else "No finished trial has a prediction: the first trials of a study and other samplers make none."
+    gap = (
+        ""
+        if n
+        else "No finished trial has a prediction: the first trials of a study and trials from other samplers have none."
+    )
     return Section("calibration", "Predicted against observed", sentence.strip(), figures.calibration(found), gap=gap)
 
 
 def _coverage(k: int, n: int) -> str:
     """In words, whether k of n is what a right 90% interval would give."""
     if binom.cdf(k, n, 0.9) < SURPRISING:
-        return "fewer than nine of ten, the model is too sure of itself."
+        return "fewer than nine in ten: the model is too sure of itself."
     if binom.sf(k - 1, n, 0.9) < SURPRISING:
-        return "more than nine of ten, the model is more careful than it needs to be."
-    return "in line with the nine of ten that it should be." if n >= 10 else "too few trials to judge by."
+        return "more than nine in ten: the model is more careful than it needs to be."
+    return "in line with the expected nine in ten." if n >= 10 else "too few trials to judge."
 
 
 def _parallel(found: Sequence[Row], space: Space, direction: str) -> Section:
-    sentence = "Every finished trial is a path from its value down through its parameters; the better, the stronger. "
-    sentence += "Where strong paths meet, good trials agree."
+    sentence = (
+        "Every finished trial is a path from its value down through its parameters; better trials have bolder paths. "
+    )
+    sentence += "Where bold paths meet, good trials agree."
     if sum(row.measured for row in found) > 2 * MOST:  # the other half
-        sentence += f" Of each group, {MOST} paths at most are drawn."
+        sentence += f" At most {MOST} paths are drawn per group."
     gap = "" if (figure := parallel(found, space, direction)) else "No finished trial has parameters of this space."
     return Section("parallel", "Which settings are good", sentence, figure, gap=gap)
 
 
 def _voices(found: Sequence[Row]) -> Section:
-    sentence = "How much better than the average trial each suggestion was said to be before it ran, "
+    sentence = "How much better than the average trial each suggestion was expected to be before it ran, "
     sentence += "in standard deviations, by the old runs and by the new trials."
-    gap = "" if (figure := figures.voices(found)) else "No trial has such numbers: no model was asked for it."
+    gap = "" if (figure := figures.voices(found)) else "No trial has such numbers: none was chosen by a model."
     return Section("voices", "Old runs against new trials", sentence, figure, gap=gap)
 
 
 def _trust(found: Sequence[Row]) -> Section:
     figure = figures.trust(found)
-    sentence = "The share of the model's opinion that comes from the old runs; it falls when the new trials disagree."
+    sentence = (
+        "The share of the model's predictions that comes from the old runs; it falls when the new trials disagree."
+    )
     if not any(row.reasons and row.reasons.trust is not None for row in found):
         gate = "This method has no share of trust; its gate says where the old runs expect good values."
         sentence = gate if figure else ""
-    gap = "" if figure else "The method that made these trials gives no such number."
+    gap = "" if figure else "The method that suggested these trials gives no such number."
     return Section("trust", "Trust over time", sentence, figure, gap=gap)
 
 
 def _transfer(transfer: TransferReport | None) -> Section:
     sentence = (
-        "Weight: what one unit of the old task's opinion adds to the prediction, negative when it is used upside "
+        "Weight: what one unit of the old task's prediction adds to the prediction, negative when it is used upside "
     )
     sentence += (
-        "down. Gain: how much more expected the trials are with this task than without old runs, in nats per trial."
+        "down. Gain: how much more likely the results are with this task than without old runs, in nats per trial."
     )
     if transfer is None:
-        return Section("transfer", "What each old task gives", "", gap=UNREAD)
+        return Section("transfer", "What each old task contributes", "", gap=UNREAD)
     tasks = transfer.tasks
     figure = figures.tasks([t.name for t in tasks], [t.weight for t in tasks], [t.gain for t in tasks])
     if figure is None:
-        return Section("transfer", "What each old task gives", "", gap=transfer.verdict)
-    return Section("transfer", "What each old task gives", sentence, figure, tables.transfer_table(tasks))
+        return Section("transfer", "What each old task contributes", "", gap=transfer.verdict)
+    return Section("transfer", "What each old task contributes", sentence, figure, tables.transfer_table(tasks))
 
 
 def _map(found: Sequence[Row], optimizer: Optimizer | None) -> Section:
@@ -220,9 +228,9 @@ def _map(found: Sequence[Row], optimizer: Optimizer | None) -> Section:
         return Section("map", title, "", gap=UNREAD)
     history = optimizer.history
     if not isinstance(history, History) or optimizer.net is None:
-        return Section("map", title, "", gap="There are no old runs to show, or the method does not look at them.")
+        return Section("map", title, "", gap="There are no old runs to show, or the method does not use them.")
     figure, share = latent_map(optimizer.net, history, found)
-    sentence = "Configurations that the net, which learned from the old runs, sees as alike are close together. "
+    sentence = "Configurations that the net, which learned from the old runs, considers similar are close together. "
     sentence += f"The two directions show {share:.0%} of the differences it sees."
     return Section("map", title, sentence, figure)
 

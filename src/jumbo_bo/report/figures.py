@@ -113,7 +113,7 @@ def voices(rows: Sequence[Row]) -> Figure | None:
 
 
 def trust(rows: Sequence[Row]) -> Figure | None:
-    """How much of the model's opinion comes from the old runs; for the gated method, which side of the gate."""
+    """How much of the model's predictions comes from the old runs; for the gated method, which side of the gate."""
     some = [(row.number, row.reasons) for row in rows if row.reasons]
     share = [(n, e.trust) for n, e in some if e.trust is not None]
     marker, line = {"color": "--old", "size": 7, "symbol": "circle"}, {"color": "--old", "width": 2}

@@ -1,6 +1,6 @@
 """Parallel coordinates, turned on their side: a line of the plot per parameter, so long names fit on a phone.
 
-Every trial is a path from its value on top down through its parameters. The better a trial, the stronger its path.
+Every trial is a path from its value on top down through its parameters. The better a trial, the bolder its path.
 Parameters stand where the search sees them, u in [0, 1], which puts log scales, steps and choices in their places.
 """
 

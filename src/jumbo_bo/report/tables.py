@@ -20,9 +20,9 @@ def cards(rows: Sequence[Row], direction: str, trust: tuple[str, str], verdict: 
     top = best(rows)
     goal = "lowest" if direction == "minimize" else "highest"
     first = (
-        ("Best value", number(top.value), f"trial {top.number}; {goal} wanted")
+        ("Best value", number(top.value), f"trial {top.number}; looking for the {goal}")
         if top
-        else ("Best value", "none yet", f"{goal} wanted")
+        else ("Best value", "none yet", f"looking for the {goal}")
     )
     counts = {
         state: sum(row.state == state for row in rows) for state in ("done", "failed", "pruned", "running", "waiting")

@@ -117,7 +117,7 @@ class Book:
             return self.storage.get_trial(trial._trial_id)
 
     def finish(self, trial: FrozenTrial, value: float | None, user: Mapping[str, Any]) -> FrozenTrial | None:
-        """The finished trial; None when it was finished by somebody else. No value: it failed."""
+        """The finished trial; None when another process finished it. No value: it failed."""
         state = TrialState.FAIL if value is None else TrialState.COMPLETE
         with self._usable():
             try:
@@ -178,8 +178,8 @@ def _check_study(file: StudyFile, storage: BaseStorage, create: bool) -> None:
     if study.directions != [StudyDirection[file.direction.upper()]]:
         found = " and ".join(d.name.lower() for d in study.directions)
         raise UserError(
-            f"the study {file.name!r} in {shown(file.address)} has the direction {found}, {file.path} says "
-            f"{file.direction}. Put it back as it was, or give the study a new name"
+            f"the study {file.name!r} in {shown(file.address)} has direction {found}, but {file.path} says "
+            f"{file.direction}. Change it back, or give the study a new name"
         )
     kept = study.user_attrs.get(SPACE)
     check_space(kept, file.space)
@@ -194,9 +194,9 @@ def _check_foreign(file: StudyFile, study: optuna.Study) -> None:
     if decided and all(configuration(t, file.space) is None for t in decided):
         number, problem = next(iter(unused(decided, file.space)), (decided[0].number, "other parameters"))
         raise UserError(
-            f"none of the {len(decided)} trials of the study {file.name!r} in {shown(file.address)} is a point of this "
-            f"space: trial {number} has {', '.join(map(repr, decided[0].params))} ({problem}). It is another study; "
-            "give this one a new name"
+            f"none of the {len(decided)} trials of the study {file.name!r} in {shown(file.address)} fits this "
+            f"space: trial {number} has {', '.join(map(repr, decided[0].params))} ({problem}). That is a different "
+            "study; give this one a new name"
         )
 
 
@@ -206,7 +206,7 @@ def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None]) ->
     optimizer = Optimizer(file.space, history, file.direction, limit, file.method, file.seed, cache=folder)
     if history is not None and history.tasks and optimizer.recipe.learns is not None:
         if cache.kept(optimizer.recipe, history, file.seed, folder) is None:
-            note(f"Learning from {history.n_rows:,} old runs; the result is kept for the next time ...")
+            note(f"Learning from {history.n_rows:,} old runs (done once, then cached) ...")
         _ = optimizer.past
     return optimizer
 
@@ -218,7 +218,7 @@ def best(trials: Sequence[FrozenTrial], direction: str) -> FrozenTrial | None:
 
 
 def runner(trial: FrozenTrial) -> Mapping[str, str]:
-    """Who evaluates it, empty when that is no `jumbo run`."""
+    """Who evaluates it, empty when that is not a `jumbo run`."""
     marks = [value for key, value in trial.user_attrs.items() if key.startswith(MARK) and value]
     found = trial.user_attrs.get(RUNNER) or (marks[0] if len(marks) == 1 else None)
     return found if isinstance(found, dict) and {"folder", "run"} <= set(found) else {}

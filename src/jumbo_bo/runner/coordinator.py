@@ -156,8 +156,8 @@ class Coordinator:
         trial = running.trial
         self.lost[trial.number] += lost
         if self.lost[trial.number] > MOST_LOST:
-            error = f"its process vanished {MOST_LOST + 1} times without a result, killed from outside or for lack of "
-            self._finish(trial, Outcome(None, f"{error}memory; see {running.folder}", 0.0))
+            error = f"its process disappeared {MOST_LOST + 1} times without a result (killed, or out of memory)"
+            self._finish(trial, Outcome(None, f"{error}; see {running.folder}", 0.0))
         else:
             self._attempt(trial)
 
@@ -166,7 +166,9 @@ class Coordinator:
         told = self.book.finish(trial, end.value, {SECONDS: round(end.seconds, 3), **error})
         del self.active[trial.number]
         if told is None:
-            self.watch.note(f"trial {trial.number} was finished by somebody else; its result stays in {self.file.runs}")
+            self.watch.note(
+                f"trial {trial.number} was finished by another process; its result stays in {self.file.runs}"
+            )
             return
         self.trials = [told if t.number == told.number else t for t in self.trials]
         top = best(self.trials, self.file.direction)
@@ -175,7 +177,7 @@ class Coordinator:
         if self.failed_in_a_row >= HOPELESS and top is None:
             raise UserError(
                 f"{self.failed_in_a_row} trials in a row have failed and none has a value yet. The last one, trial "
-                f"{trial.number}: {end.error}. Mend the command and run this again"
+                f"{trial.number}: {end.error}. Fix the command and run this again"
             )
 
     # What comes next
@@ -209,7 +211,7 @@ class Coordinator:
             trial = self._decided(trial)
         except (_Unusable, SpaceExhausted) as error:
             self.active[trial.number] = Running(trial, self.file.runs, time.time())
-            self._finish(trial, Outcome(None, f"no parameters for this trial: {error}", 0.0))
+            self._finish(trial, Outcome(None, f"this trial has no usable parameters: {error}", 0.0))
             return True
         self._attempt(trial)
         return True
@@ -275,8 +277,8 @@ class Coordinator:
             raise trouble
         if not since:
             self.watch.note(
-                f"The storage cannot be used at the moment ({trouble}). Trying again for {PATIENCE:.0f} s; "
-                "running trials go on and lose nothing"
+                f"The storage is unavailable ({trouble}). Trying again for {PATIENCE:.0f} s; "
+                "running trials continue and nothing is lost"
             )
         time.sleep(1.0)
         return since or now

@@ -26,7 +26,7 @@ def ask(book: Book, n: int, note: Callable[[str], None]) -> Iterator[FrozenTrial
     for _ in range(n):
         if book.exhausted():
             raise UserError(
-                f"all {book.file.space.cardinality:,} configurations are tried or open; see the results with "
+                f"all {book.file.space.cardinality:,} configurations have been tried or are open; see the results with "
                 f"`jumbo status {book.file.path}`"
             )
         optimizer, trial = book.decide(optimizer, book.reserve({}))
@@ -66,14 +66,14 @@ def _entry(where: str, line: str) -> Entry:
     except ValueError as error:
         raise UserError(f"{where}not JSON ({error}); write one object per line like {EXAMPLE}") from None
     if not isinstance(found, dict):
-        raise UserError(f"{where}{line.strip()} is no JSON object; write one per line like {EXAMPLE}")
+        raise UserError(f"{where}{line.strip()} is not a JSON object; write one per line like {EXAMPLE}")
     if unknown := [key for key in found if key not in (*KEYS, "why", "predicted")]:  # as `jumbo ask` printed it: fine
         raise UserError(f"{where}unknown key {unknown[0]!r}; expected {', '.join(KEYS)}")
     number, params = found.get("trial"), found.get("params")
     if number is None and params is None:
         raise UserError(f"{where}neither 'trial' nor 'params'; write {EXAMPLE}")
     if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
-        raise UserError(f"{where}'trial' is {number!r}, expected the number that `jumbo ask` gave")
+        raise UserError(f"{where}'trial' is {number!r}, expected the number printed by `jumbo ask`")
     if params is not None and not isinstance(params, dict):
         raise UserError(f"{where}'params' is {params!r}, expected an object like {{\"lr\": 0.01}}")
     failed = found.get("failed", False)
@@ -104,7 +104,9 @@ def tell(book: Book, entries: Sequence[Entry]) -> list[FrozenTrial]:
         if entry.number is not None:
             _check_open(book.file, trials, entry)
             if entry.number in seen:
-                raise UserError(f"{entry.where}trial {entry.number} is told twice, also in {seen[entry.number]}")
+                raise UserError(
+                    f"{entry.where}trial {entry.number} appears twice; the other is in {seen[entry.number]}"
+                )
             seen[entry.number] = entry.where.rstrip(": ")
     points = [_checked_params(book.file, trials, entry) for entry in entries]
     return [_store(book, trials, entry, point) for entry, point in zip(entries, points, strict=True)]
@@ -114,24 +116,24 @@ def _check_open(file: StudyFile, trials: Mapping[int, FrozenTrial], entry: Entry
     trial, start = trials.get(entry.number or 0), f"{entry.where}trial {entry.number}"
     if trial is None:
         numbers = [t.number for t in trials.values() if is_open(t)]
-        waiting = f"open are {', '.join(map(str, numbers))}" if numbers else "none is open"
+        waiting = f"open trials: {', '.join(map(str, numbers))}" if numbers else "none is open"
         raise UserError(
-            f"{entry.where}there is no trial {entry.number}; {waiting}. For an experiment of your own, tell its "
-            f'parameters: {{"params": {{...}}, "value": ...}}'
+            f"{entry.where}there is no trial {entry.number}; {waiting}. For an experiment of your own, report it "
+            f'with its parameters: {{"params": {{...}}, "value": ...}}'
         )
     if trial.state == TrialState.WAITING:
-        raise UserError(f"{start} is enqueued and was not given out yet; `jumbo run {file.path}` evaluates it")
+        raise UserError(f"{start} is enqueued and has not been started yet; `jumbo run {file.path}` evaluates it")
     if trial.state.is_finished():
         stored = f"the value {trial.value!r}" if trial.value is not None else f"the state {trial.state.name}"
         raise UserError(
-            f"{start} has {stored} already, which stays as it is. If that was a mistake, tell the right value as an "
-            'experiment of its own, with "params" instead of "trial"; both then count'
+            f"{start} already has {stored}, which is kept. If it is wrong, report the right value as a separate "
+            'experiment, with "params" instead of "trial"; both will count'
         )
     if not trial.params and entry.value is not None:
-        raise UserError(f"{start} has no parameters yet; if its `jumbo ask` is gone, give it up with --failed")
+        raise UserError(f"{start} has no parameters yet; if its `jumbo ask` was killed, give it up with --failed")
     if runner(trial) and entry.value is not None:
         raise UserError(
-            f"{start} is evaluated by `jumbo run`; wait for it, or, if that run is gone for good, give it up with "
+            f"{start} is evaluated by `jumbo run`; wait for it, or, if that run is lost, give it up with "
             f"`jumbo tell {file.path} {entry.number} --failed`"
         )
 
@@ -146,18 +148,18 @@ def _checked_params(file: StudyFile, trials: Mapping[int, FrozenTrial], entry: E
     asked = None if entry.number is None else trials[entry.number].params
     if asked is not None and params != asked:
         raise UserError(
-            f"{entry.where}trial {entry.number} was asked with {asked}; for other parameters leave 'trial' out, and "
-            "tell the trial itself as failed if nobody will try it"
+            f"{entry.where}trial {entry.number} was suggested with {asked}; to report other parameters, leave "
+            "'trial' out, and report the trial itself as failed if nobody will run it"
         )
     return params
 
 
 def _store(book: Book, trials: Mapping[int, FrozenTrial], entry: Entry, params: Params) -> FrozenTrial:
-    user = {} if entry.value is not None else {ERROR: "told as failed"}
+    user = {} if entry.value is not None else {ERROR: "reported as failed"}
     if entry.number is None:
         state = TrialState.FAIL if entry.value is None else TrialState.COMPLETE
         return book.add(state, params, {WHY: "An experiment of your own.", **user}, entry.value)
     told = book.finish(trials[entry.number], entry.value, user)
     if told is None:
-        raise UserError(f"{entry.where}trial {entry.number} was finished by somebody else at this moment")
+        raise UserError(f"{entry.where}trial {entry.number} was finished by another process in the meantime")
     return told

@@ -51,8 +51,8 @@ def _alone(file: StudyFile) -> Iterator[str]:
         time.sleep(0.1)  # perhaps `jumbo status` looks at it at this moment
     else:
         raise UserError(
-            f"another `jumbo run` is at work in {file.runs}; wait for it (`jumbo status {file.path}` shows how far it "
-            "is), or stop it first. For more trials at once, raise workers in study.toml"
+            f"another `jumbo run` is already running in {file.runs}; wait for it (`jumbo status {file.path}` shows "
+            "its progress), or stop it first. For more trials at once, raise workers in study.toml"
         )
     try:
         known = file.runs / "id"

@@ -35,7 +35,7 @@ _NO_ROWS = np.zeros(0, dtype=np.intp)
 
 
 class SpaceExhausted(RuntimeError):
-    """Every configuration is observed or pending."""
+    """Every configuration has been tried or is pending."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Finite:
         gone = self.rows_of(taken)
         if len(gone) >= len(self.u):
             raise SpaceExhausted(
-                f"all {len(self.u):,} configurations are observed or pending; there is nothing left to suggest"
+                f"all {len(self.u):,} configurations have been tried or are pending; there is nothing left to suggest"
             )
         scores[gone] = -np.inf
         top = np.flatnonzero(scores >= scores.max() - 1e-12)
@@ -148,7 +148,9 @@ class Cube:
         gone = set(_keys(taken))
         n = self.space.cardinality
         if n is not None and len(gone) >= n:
-            raise SpaceExhausted(f"all {n:,} configurations are observed or pending; there is nothing left to suggest")
+            raise SpaceExhausted(
+                f"all {n:,} configurations have been tried or are pending; there is nothing left to suggest"
+            )
         while True:
             for u in self.space.sample(rng, 256):
                 if _keys(u[None])[0] not in gone:

@@ -223,7 +223,7 @@ def axis_of(name: str, dist: BaseDistribution) -> Axis:
     """The axis of an Optuna distribution; `name` is for error messages."""
     match dist:
         case FloatDistribution(low=low, high=high) if not math.isfinite(high - low):
-            raise InputError(f"{name!r} goes from {low} to {high}; give finite bounds less than 1.7e308 apart")
+            raise InputError(f"{name!r} has the range {low} to {high}; use finite bounds less than 1.7e308 apart")
         case FloatDistribution(low=low, high=high) if low == high:
             return Ordinal(1, choices=(low,))
         case FloatDistribution(low=low, high=high, step=float(step)):
@@ -245,7 +245,7 @@ def axis_of(name: str, dist: BaseDistribution) -> Axis:
 def _check_steps(name: str, low: float, high: float, step: float) -> None:
     if max(abs(low), abs(high)) > MAX_STEPS * step:
         raise InputError(
-            f"{name!r} goes from {low} to {high} in steps of {step}, too fine for 64-bit numbers "
+            f"{name!r} has the range {low} to {high} in steps of {step}, too fine for 64-bit numbers "
             f"(at most {MAX_STEPS:.0e} steps from 0); use a larger step or a float without step"
         )
 
@@ -255,7 +255,7 @@ def _check_choices(name: str, choices: Sequence[Any]) -> None:
         if not isinstance(c, bool | int | float | str | tuple | None):
             raise TypeError(f"{name!r} has the choice {c!r}; expected None, bool, int, float, str or a tuple of them")
     if len({_key(c) for c in choices}) < len(choices):
-        raise InputError(f"{name!r} has the same choice twice: {list(choices)}")
+        raise InputError(f"{name!r} has duplicate choices: {list(choices)}")
 
 
 def _is_number(value: Any) -> bool:
@@ -277,7 +277,7 @@ def _spelling(value: Any) -> str:
 
 
 def as_numbers(values: Sequence[Any]) -> Array:
-    """Floats, NaN for what is no number. Text that spells a number counts."""
+    """Floats, NaN for what is not a number. Text that spells a number counts."""
     try:
         numbers = np.asarray(values, dtype=float)
     except (TypeError, ValueError, OverflowError):

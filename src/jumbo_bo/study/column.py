@@ -1,4 +1,4 @@
-"""One column of a table -> a parameter with its range, or why it is none."""
+"""One column of a table -> a parameter with its range, or why it is not one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LARGEST_COUNT = 10**12  # a larger integer is an identifier
 
 
 def parameter(cells: pl.Series) -> tuple[BaseDistribution | None, str]:
-    """The distribution, None when the column is no parameter, and why."""
+    """The distribution, None when the column is not a parameter, and why."""
     cells = cells.fill_nan(None) if cells.dtype.is_float() else cells  # pandas writes NaN for an empty cell
     column, filled = cells.name, cells.drop_nulls()
     parts = words(column)
@@ -53,10 +53,10 @@ def parameter(cells: pl.Series) -> tuple[BaseDistribution | None, str]:
     v = as_numbers(distinct)
     if is_numeric(filled):
         odd = [d for d, x in zip(distinct, v, strict=True) if not abs(x) < math.inf]
-        gaps += f"; {odd[0]!r} is no usable number" if odd else ""
+        gaps += f"; {odd[0]!r} is not a usable number" if odd else ""
         v = v[np.isfinite(v)]
         if all(group & set(parts) for group in MEASURED):
-            return None, "left out: looks like a time that was measured"
+            return None, "left out: looks like a measured time"
         if len(v) and v.min() > 1e9 and {"time", "date", "start", "end", "at"} & set(parts):
             return None, "left out: a time"
         made, why = _numeric(v, len(filled))
@@ -78,7 +78,7 @@ def _text(cells: pl.Series, distinct: list[str]) -> tuple[BaseDistribution | Non
         return None, "left out: a time"
     if len(distinct) > MOST_CHOICES or len(distinct) > max(2, len(cells) / 2):
         return None, f"left out: text with {len(distinct):,} different values in {len(cells):,} rows"
-    return CategoricalDistribution(sorted(distinct)), f"{len(distinct)} different texts"
+    return CategoricalDistribution(sorted(distinct)), f"{len(distinct)} different text values"
 
 
 def _numeric(v: Array, n: int) -> tuple[BaseDistribution | None, str]:  # v: the different values, n: rows

@@ -78,7 +78,7 @@ def guess(
         hit = [c for c in columns.left if fnmatchcase(c, pattern) and c not in (objective, task)]
         if not any(fnmatchcase(c, pattern) for c in frame.columns):
             raise UserError(
-                f"--ignore {pattern} is no column{closest(pattern, frame.columns)}; "
+                f"--ignore {pattern} matches no column{closest(pattern, frame.columns)}; "
                 f"the columns are {', '.join(frame.columns)}"
             )
         for column in hit:
@@ -114,7 +114,7 @@ def read_table(files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]])
     frames = []
     for file in files_of(files):
         if not file.exists():
-            raise UserError(f"{file} does not exist; the folder looked in was {file.absolute().parent}")
+            raise UserError(f"{file} does not exist; looked in {file.absolute().parent}")
         if file.stat().st_size == 0:
             raise UserError(f"{file} is empty; delete it or leave it out")
         try:
@@ -122,7 +122,9 @@ def read_table(files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]])
         except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
             raise UserError(f"{file} cannot be read as {file.suffix[1:].upper()}: {first_line(error)}") from error
     if not any(frame.height for frame in frames):
-        raise UserError("the files have no rows, so nothing can be guessed; without old runs: `jumbo init`")
+        raise UserError(
+            "the files have no rows, so nothing can be guessed; to start without old runs, run `jumbo init` on its own"
+        )
     try:
         return pl.concat(frames, how="diagonal_relaxed")
     except pl.exceptions.PolarsError:
@@ -176,7 +178,8 @@ def _task(frame: pl.DataFrame, columns: _Columns, name: str | None) -> str | Non
                 found.append(column)
     for i, column in enumerate(found := list(dict.fromkeys(found))):
         n = frame[column].drop_nulls().n_unique()
-        what = f"the task, by its name: {n} of them" if i == 0 else f"left out: could be the task (--task {column})"
+        counted = "1 task" if n == 1 else f"{n} tasks"
+        what = f"the task, by its name; {counted}" if i == 0 else f"left out: could be the task (--task {column})"
         columns.take(column, what)
     return found[0] if found else None
 

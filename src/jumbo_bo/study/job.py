@@ -21,7 +21,7 @@ class Job:
 
     command: tuple[str, ...]  # '{lr}' becomes the value of lr; empty: a person evaluates (jumbo ask / jumbo tell)
     input: Literal["arguments", "json"] = "arguments"  # json: the parameters on standard input
-    value: str = "value"  # key of the last JSON line the command prints; a bare number is a value, too
+    value: str = "value"  # key of the last JSON line the command prints; a bare number also counts
     workers: int = 1
     timeout: float | None = None  # seconds per attempt
     retries: int = 0
@@ -32,19 +32,21 @@ def job_of(table: toml.Table, space: Space) -> Job:
     command: Any = table.values.get("command")
     if isinstance(command, str):
         listed = ", ".join(f'"{word}"' for word in command.split())
-        raise table.wrong("command", f"a list of texts, as no shell is used: command = [{listed}]")
+        raise table.wrong("command", f"a list of strings, because no shell is used: command = [{listed}]")
     if not toml.list_of(lambda v: isinstance(v, str))(command) or not command[0]:
-        advice = "; without a command leave [objective] out and use `jumbo ask` and `jumbo tell`"
-        raise table.wrong("command", f'a list of texts like ["python", "train.py", "--lr", "{{lr}}"]{advice}')
+        advice = "; without a command, leave [objective] out and use `jumbo ask` and `jumbo tell`"
+        raise table.wrong("command", f'a list of strings like ["python", "train.py", "--lr", "{{lr}}"]{advice}')
     for argument in command:
         if set(BRACES.sub("", argument)) & set("{}"):
-            raise table.error(f"{table.name}.command has a lone brace in {argument!r}; write {{{{ or }}}} for a brace")
+            raise table.error(
+                f"{table.name}.command has a lone brace in {argument!r}; write {{{{ or }}}} for a literal brace"
+            )
         for name in _placeholders([argument]):
             if name not in space.names:
                 raise table.error(
-                    f"{table.name}.command has {{{name}}} in {argument!r}, which is no parameter"
+                    f"{table.name}.command has {{{name}}} in {argument!r}, which is not a parameter"
                     f"{closest(name, space.names)}; the parameters are {', '.join(space.names)}; "
-                    "a brace that is meant as a brace is written twice"
+                    "write a literal brace twice"
                 )
     return Job(
         tuple(command),

@@ -29,7 +29,7 @@ from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Space
 from jumbo_bo.study import toml
 from jumbo_bo.study.job import Job, job_of
-from jumbo_bo.study.past import DIRECTION, Past, past_of, read
+from jumbo_bo.study.old_runs import DIRECTION, OldRuns, old_runs_of, read
 
 UNSAFE = re.compile(r'^[.~ ]|[/\\:*?"<>|]')  # in the name of a folder
 
@@ -44,7 +44,7 @@ class StudyFile:
     trials: int = 50
     method: str = "jumbo-joint"
     seed: int = 0
-    past: tuple[Past, ...] = ()
+    old_runs: tuple[OldRuns, ...] = ()
     job: Job = Job(())
 
     @property
@@ -64,11 +64,11 @@ class StudyFile:
     def history(self) -> History | None:
         """The old runs of all sources, None when the file names none."""
         parts = []
-        for i, past in enumerate(self.past, 1):
+        for i, source in enumerate(self.old_runs, 1):
             try:
-                parts.append(read(past, self.space, self.direction, self.folder))
+                parts.append(read(source, self.space, self.direction, self.folder))
             except (UserError, OSError, UnicodeDecodeError) as error:
-                raise UserError(f"{self.path}, {_numbered(i, self.past)} ({past.kind}): {error}") from error
+                raise UserError(f"{self.path}, {_numbered(i, self.old_runs)} ({source.kind}): {error}") from error
         try:
             return History.combine(*parts) if parts else None
         except UserError as error:  # two targets
@@ -78,7 +78,7 @@ class StudyFile:
 def load(path: str | os.PathLike[str]) -> StudyFile:
     file = Path(at_home(path))
     top = toml.read(file)
-    top.only(*(f.name for f in fields(StudyFile) if f.name not in ("path", "past", "job")), "history", "objective")
+    top.only(*(f.name for f in fields(StudyFile) if f.name not in ("path", "old_runs", "job")), "history", "objective")
     name = top.take("name", NAME)
     storage = top.take("storage", toml.TEXT, StudyFile.storage)
     try:
@@ -90,7 +90,9 @@ def load(path: str | os.PathLike[str]) -> StudyFile:
     entries = [entries] if isinstance(entries, dict) else entries  # [history] is as good as [[history]]
     if not (isinstance(entries, list) and all(isinstance(e, dict) for e in entries)):
         raise top.wrong("history", 'tables: [[history]] and below it files = "runs/*.csv"')
-    past = tuple(past_of(toml.Table(file, _numbered(i, entries), entry), space) for i, entry in enumerate(entries, 1))
+    old_runs = tuple(
+        old_runs_of(toml.Table(file, _numbered(i, entries), entry), space) for i, entry in enumerate(entries, 1)
+    )
     return StudyFile(
         file,
         name,
@@ -100,7 +102,7 @@ def load(path: str | os.PathLike[str]) -> StudyFile:
         top.take("trials", toml.whole(1), StudyFile.trials),
         top.take("method", toml.one_of(*METHODS), StudyFile.method),
         top.take("seed", toml.whole(0), StudyFile.seed),
-        past,
+        old_runs,
         job_of(top.table("objective"), space) if "objective" in top.values else Job(()),
     )
 
@@ -125,8 +127,8 @@ def check_space(kept: Mapping[str, str] | None, space: Space) -> None:
     """`kept` is the record of the study, None when it has none yet."""
     if changes := space_changes(kept or {}, space) if kept else []:
         raise UserError(
-            f"the space is not the one this study was started with ({'; '.join(changes)}). Put it back as it was, or "
-            "give the study a new name; its trials so far can be a [[history]] of the new one (optuna = its storage)"
+            f"the space is not the one this study was started with ({'; '.join(changes)}). Change it back, or give "
+            "the study a new name; its trials so far can become a [[history]] of the new one (optuna = its storage)"
         )
 
 
@@ -147,7 +149,7 @@ def span(dist: BaseDistribution) -> str:
 def _check_kept(address: str) -> None:
     url = checked(address)
     if url is not None and url.get_backend_name() == "sqlite" and sqlite_file(url) is None:
-        raise UserError(f"{address!r} would be gone with the process; write sqlite:///study.db")
+        raise UserError(f"{address!r} would be lost when the process ends; write sqlite:///study.db")
 
 
 def _is_name(value: Any) -> bool:  # also of a folder, see StudyFile.runs

@@ -50,7 +50,7 @@ def one_of(*known: str) -> Check:
 
 
 TEXT = Check(is_text, "text in quotes")
-TEXTS = Check(lambda v: is_text(v) or list_of(is_text)(v), "text or a list of texts")
+TEXTS = Check(lambda v: is_text(v) or list_of(is_text)(v), "text or a list of strings")
 NUMBER = Check(is_number, "a number")
 POSITIVE = Check(lambda v: is_number(v) and v > 0, "a number above 0")
 INTEGER = Check(lambda v: isinstance(v, int) and not isinstance(v, bool), "a whole number")

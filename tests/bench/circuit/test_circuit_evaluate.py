@@ -56,7 +56,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     start = time.monotonic()
-    with pytest.raises(Failed, match=r"bash did not end within 0\.3 s"):
+    with pytest.raises(Failed, match=r"bash did not finish within 0\.3 s"):
         programs.run(["bash", "-c", "sleep 61.25 & echo $! > child; wait"], tmp_path, 0.3)
     assert time.monotonic() - start < 10
     child = int((tmp_path / "child").read_text())
@@ -69,7 +69,7 @@ def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None
 
 
 def test_a_crash_is_a_failed_trial(tmp_path: Path) -> None:
-    with pytest.raises(Failed, match="ended by SIGSEGV: about to fail"):
+    with pytest.raises(Failed, match="killed by SIGSEGV: about to fail"):
         programs.run(["bash", "-c", "echo about to fail; kill -SEGV $$"], tmp_path, 10)
 
 
@@ -180,7 +180,7 @@ def test_the_suite_prepares_seeds_and_takes_fewer_signals(
     monkeypatch.setenv("JUMBO_CACHE", str(tmp_path))
     monkeypatch.setattr(problem, "check_tools", lambda: None)
     suite = SUITES["circuit"]
-    suite.prepare({1, 0}, 2)
+    suite.prepare([TASK], {1, 0}, 2)
     assert calls == ["schematic"] * 2000
     all_three, one = suite(TASK, None, 0), suite(f"{TASK}@tasks=1", None, 0)
     assert [len(made.history.tasks) for made in (all_three, one)] == [3, 1]
@@ -217,7 +217,7 @@ def test_signals_that_agree_and_those_that_do_not() -> None:
     assert found["schematic score"] == pytest.approx((1, 1, 1))
     assert found["log UGB"] == pytest.approx((-1, -1, 0))
     assert abs(found["phase margin"][1]) < 0.5
-    with pytest.raises(ValueError, match="not about the same designs"):
+    with pytest.raises(ValueError, match="the two tables have different designs"):
         signals.correlations(layouts, better.reverse())
 
 

@@ -117,7 +117,7 @@ def test_raw_files(tmp_path: Path) -> None:
     with pytest.raises(Failed, match="cut off: 2 of 5 rows"):
         read_raw(raw(tmp_path / "x.raw", real, rows=5))
     (tmp_path / "x.raw").write_text("no such vector")
-    with pytest.raises(Failed, match="no binary file"):
+    with pytest.raises(Failed, match="is not an ngspice binary file"):
         read_raw(tmp_path / "x.raw")
 
 

@@ -41,10 +41,10 @@ def run(command: Sequence[str], folder: Path, timeout: float) -> str:
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         if isinstance(reason, subprocess.TimeoutExpired):
-            raise Failed(f"{program} did not end within {timeout:g} s") from None
+            raise Failed(f"{program} did not finish within {timeout:g} s") from None
         raise
     if process.returncode < 0:
-        raise Failed(f"{program} was ended by {signal.Signals(-process.returncode).name}: {tail(output)}")
+        raise Failed(f"{program} was killed by {signal.Signals(-process.returncode).name}: {tail(output)}")
     return output
 
 

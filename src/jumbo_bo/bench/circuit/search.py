@@ -43,7 +43,7 @@ def best_known(mode: Mode = "layout") -> Row:
     name = BEST if mode == "layout" else f"{mode}_{BEST}"
     found: Row = json.loads(files(__package__).joinpath(name).read_text())
     if found["task"] != TASK:
-        raise InputError(f"{name} is about {found['task']}, expected {TASK}; search again")
+        raise InputError(f"{name} is for {found['task']}, expected {TASK}; search again")
     return found
 
 

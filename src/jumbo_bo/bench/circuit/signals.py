@@ -24,7 +24,7 @@ def correlations(layouts: pl.DataFrame, schematics: pl.DataFrame) -> dict[str, t
     """By signal: linear correlation, rank correlation, and which part of the best layouts is among the designs that
     are best by this signal. Rows are the same designs in the same order."""
     if not layouts.select(SPACE.names).equals(schematics.select(SPACE.names)):
-        raise InputError("the two tables are not about the same designs")
+        raise InputError("the two tables have different designs")
     good = layouts["score"].is_finite() & schematics["score"].is_finite()
     target = layouts.filter(good)["score"].to_numpy()
     top = max(1, round(TOP * len(target)))

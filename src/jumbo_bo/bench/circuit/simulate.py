@@ -73,7 +73,7 @@ def read_raw(path: Path) -> tuple[Complex, Complex]:  # -> (n,), (n,)
     header, mark, data = path.read_bytes().partition(b"Binary:\n")
     fields = dict(re.findall(r"^([\w. ]+):\s*(.*)$", header.decode(errors="replace"), re.MULTILINE))
     if not mark or fields.get("No. Variables", "").strip() != "2":
-        raise Failed(f"{path.name} is no binary file of ngspice with two columns")
+        raise Failed(f"{path.name} is not an ngspice binary file with two columns")
     rows = int(fields["No. Points"])
     kind = np.complex128 if "complex" in fields["Flags"] else np.float64
     values = np.frombuffer(data, dtype=kind, count=min(2 * rows, len(data) // np.dtype(kind).itemsize))

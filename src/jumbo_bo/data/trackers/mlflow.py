@@ -140,16 +140,16 @@ def _copied(address: str) -> Iterator[Path]:
         except sqlite3.Error as error:
             raise _unreadable(address, error) from error
         if not {"experiments", "runs"} <= set(tables):
-            raise InputError(f"{address} is no MLflow tracking store; it has the tables {tables}")
+            raise InputError(f"{address} is not an MLflow tracking store; it has the tables {tables}")
         yield copy
 
 
 def _checked_folder(path: str) -> Path:
     folder = Path(path)
     if not folder.is_dir():  # MLflow would create it
-        raise MissingFile(f"{folder} does not exist; the folder looked from was {os.getcwd()}")
+        raise MissingFile(f"{folder} does not exist; looked from {os.getcwd()}")
     if not any(folder.glob("*/meta.yaml")):
-        raise InputError(f"{folder} holds no MLflow experiments; pass the folder that does, usually called mlruns")
+        raise InputError(f"{folder} contains no MLflow experiments; pass the folder that does, usually called mlruns")
     return folder
 
 

@@ -37,7 +37,7 @@ def from_ray(
     """Each experiment folder is a task: one folder, a folder of several, a glob, or a list of these.
 
     The value of a trial is its last report, or with which="best" its best one. Nested parameters and metrics are
-    joined as Tune shows them: 'opt/beta'. `task` names a parameter that tells the tasks apart.
+    joined as Tune shows them: 'opt/beta'. `task` names a parameter that identifies the task.
     """
     if which not in ("last", "best"):
         raise InputError(f'which is {which!r}, expected "last" or "best"')

@@ -78,9 +78,9 @@ def entries(path: PathLike | Iterable[PathLike]) -> list[Path]:
         elif glob.has_magic(text):
             found += [Path(f) for f in sorted(glob.glob(text, recursive=True))]
         else:
-            raise MissingFile(f"{text} does not exist; the folder looked from was {os.getcwd()}")
+            raise MissingFile(f"{text} does not exist; looked from {os.getcwd()}")
     if not found:
-        raise MissingFile(f"nothing matches {path!r}; the folder looked from was {os.getcwd()}")
+        raise MissingFile(f"nothing matches {path!r}; looked from {os.getcwd()}")
     return list(dict.fromkeys(found))
 
 
@@ -98,7 +98,7 @@ def mapping(value: Any, place: str) -> Mapping[str, Any]:
 
 
 def _check(source: str, runs: Sequence[Run], space: Space, columns: Columns, key: str) -> None:
-    """Names that no run knows are typing errors."""
+    """Names that no run knows are typos."""
     metrics = sorted({m for run in runs for m in run.metrics})
     if metrics and columns.objective not in metrics:
         hint = closest(columns.objective, metrics)
@@ -109,7 +109,7 @@ def _check(source: str, runs: Sequence[Run], space: Space, columns: Columns, key
         labels = sorted({name for run in runs for name in run.labels})
         raise InputError(f"{source}: no run has {key!r}{closest(key, labels)}; pass task= one of {labels}")
     if key.removeprefix("params.") in space.names:
-        raise InputError(f"task={key!r} is also a parameter of the space; it can be only one of the two")
+        raise InputError(f"task={key!r} is also a parameter of the space; it cannot be both")
     params = sorted({p for run in runs for p in run.params})
     for old, new in (columns.rename or {}).items():
         if params and old not in params and new not in params:

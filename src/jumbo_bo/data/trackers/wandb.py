@@ -3,7 +3,7 @@
 table.csv       the runs table, exported in the browser: configuration and results side by side
 runs.json(l)    [{"name": ..., "state": ..., "config": {...}, "summary": {...}}, ...] as written from wandb.Api().runs
 wandb/          run-*/files/config.yaml and wandb-summary.json. A run made offline has only its log, run-*.wandb,
-                which is read with the help of the package wandb.
+                which is read with the wandb package.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _runs(entry: Path) -> Iterator[Run]:
         return _folder(entry)
     readers = {".csv": _csv, ".json": _json, ".jsonl": _jsonl, ".ndjson": _jsonl}
     if entry.suffix.lower() not in readers:
-        raise InputError(f"{entry} is of an unknown kind; expected a wandb folder or one of {', '.join(readers)}")
+        raise InputError(f"{entry} has an unknown file type; expected a wandb folder or one of {', '.join(readers)}")
     return readers[entry.suffix.lower()](entry)
 
 
@@ -61,7 +61,7 @@ def _csv(file: Path) -> Iterator[Run]:
         raise InputError(f"{file} cannot be read as CSV: {first_line(error)}") from error
     if {"config", "summary"} <= set(table.columns):
         raise InputError(
-            f"{file} holds Python dictionaries in its columns 'config' and 'summary'; export them with json.dump "
+            f"{file} has Python dictionaries in its columns 'config' and 'summary'; export them with json.dump "
             "or, from pandas, with to_json(orient='records')"
         )
     for i, row in enumerate(table.iter_rows(named=True), start=2):  # the header is row 1
@@ -145,7 +145,7 @@ def _log(file: Path) -> dict[str, Any]:
     try:
         from wandb.proto.wandb_internal_pb2 import Record
     except ModuleNotFoundError:
-        return _none("run was made offline, its log can only be read with the package wandb (pip install wandb)")
+        return _none("offline run: reading its log needs the wandb package (pip install wandb)")
     out: dict[str, Any] = {"config": {}, "summary": {}, "state": "not finished"}
     for data in _records(file):
         record = Record.FromString(data)

@@ -25,7 +25,7 @@ from jumbo_bo.study.study_file import load
         ('file = "a.csv"', ["history has an unknown key 'file'", "did you mean 'files'?"]),
         ('files = "a.csv"\nray = "b"', ["history has files and ray of", "a [[history]] for each"]),
         ('files = "a.csv"\nobjectiv = "y"', ["unknown key 'objectiv'", "did you mean 'objective'?"]),
-        ("files = []", ["history.files is []", "text or a list of texts"]),
+        ("files = []", ["history.files is []", "text or a list of strings"]),
         ('optuna = ["a", "b"]', ["history.optuna is", "text in quotes"]),
         ('optuna = "sqlite:///a.db"\nobjective = "y"', ["unknown key 'objective'", "studies"]),
         ('files = "a.csv"\nstudies = ["y"]', ["unknown key 'studies'"]),

@@ -29,7 +29,7 @@ DIRECTION = toml.one_of("minimize", "maximize")
 
 
 @dataclass(frozen=True)
-class Past:
+class OldRuns:
     """One source of old runs."""
 
     kind: Literal["files", "optuna", "mlflow", "wandb", "ray"]
@@ -37,7 +37,7 @@ class Past:
     options: Mapping[str, Any]  # of the reader: task, objective, direction, target, rename, fill, on_bad_rows, ...
 
 
-def past_of(table: toml.Table, space: Space) -> Past:
+def old_runs_of(table: toml.Table, space: Space) -> OldRuns:
     kinds = [kind for kind in KINDS if kind in table.values]
     if not kinds:
         table.only(*KINDS, *dict.fromkeys(key for kind in KINDS for key in OPTIONS[kind]))  # perhaps one is misspelt
@@ -71,32 +71,32 @@ def past_of(table: toml.Table, space: Space) -> Past:
         axis = space.axes[space.names.index(name)]
         if not math.isfinite(axis.encode([fill.values[name]])[0]):
             raise fill.wrong(name, axis.describe())
-    return Past(kind, (where,) if isinstance(where, str) else tuple(where), options)
+    return OldRuns(kind, (where,) if isinstance(where, str) else tuple(where), options)
 
 
-def read(past: Past, space: Space, direction: str, folder: Path) -> History:
-    options = dict(past.options)
-    if past.kind == "optuna":
-        address = located(past.where[0], folder)
+def read(source: OldRuns, space: Space, direction: str, folder: Path) -> History:
+    options = dict(source.options)
+    if source.kind == "optuna":
+        address = located(source.where[0], folder)
         url = checked(address)
         kept = sqlite_file(url) if url else Path(address)
         if kept is not None and not kept.exists():
-            raise UserError(f"{kept} does not exist; check the address {past.where[0]!r}")
+            raise UserError(f"{kept} does not exist; check the address {source.where[0]!r}")
         with opened(address, create=False) as storage:
             return from_storage(storage, space, options.pop("studies", None), **options)
     options = {"direction": direction} | options
-    if past.kind == "mlflow":
+    if source.kind == "mlflow":
         from jumbo_bo.data.trackers import from_mlflow
 
-        where = past.where[0]
+        where = source.where[0]
         plain = "://" not in where and not where.startswith("file:")
         return from_mlflow(_path(where, folder) if plain else located(where, folder), space, **options)
-    paths = [_path(text, folder) for text in past.where]
-    if past.kind == "files":
+    paths = [_path(text, folder) for text in source.where]
+    if source.kind == "files":
         return read_history(paths, space, **options)
     from jumbo_bo.data.trackers import from_ray, from_wandb
 
-    return (from_wandb if past.kind == "wandb" else from_ray)(paths, space, **options)
+    return (from_wandb if source.kind == "wandb" else from_ray)(paths, space, **options)
 
 
 def _path(text: str, folder: Path) -> str:
