@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -34,7 +34,11 @@ Problems = Annotated[str, typer.Option(help="Only these problems, separated by c
 Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]
 Trials = Annotated[int, typer.Option(help="Trials per run.", min=1)]
 Jobs = Annotated[int, typer.Option(help="Runs at the same time, one thread each.", min=1)]
-Data = Annotated[Path | None, typer.Option(help="Folder of the authors' CSV files; also $JUMBO_DATA.")]
+Data = Annotated[Path | None, typer.Option(help="Folder of data that are not on PyPI; also $JUMBO_DATA.")]
+Split = Annotated[
+    Literal["report", "development"],
+    typer.Option(help="Which of the problems: those for reports, or those for tuning, kept in OUT/development."),
+]
 RESULTS = Path("benchmarks/results")
 FIGURES = ("matplotlib",)
 
@@ -46,6 +50,7 @@ def _suite_command(suite: str) -> Callable[..., None]:
         first_seed: Annotated[int, typer.Option(help="The first of them.", min=0)] = 0,
         trials: Trials = SUITES[suite].trials,
         problems: Problems = "",
+        split: Split = "report",
         jobs: Jobs = 2,
         data: Data = None,
         out: Out = RESULTS,
@@ -53,17 +58,20 @@ def _suite_command(suite: str) -> Callable[..., None]:
             bool, typer.Option("--quick", help="Two seeds, 30 trials, three methods, and the report: a few minutes.")
         ] = False,
     ) -> None:
+        listed, out = _half(suite, split, out)
         if quick:
             methods, seeds, trials, out = "jumbo-joint,gp-ucb,random", 2, 30, out / "quick"
+            listed = listed[: SUITES[suite].quick]
         chosen = _checked_methods(methods)
-        names = _problems(suite, problems, data)
+        names = _problems(suite, problems, data, listed)
         words = f"jumbo bench {suite} --methods {methods} --seeds {seeds} --trials {trials}"
         words += f" --first-seed {first_seed}" * bool(first_seed) + f" --problems {problems}" * bool(problems)
+        words += f" --split {split}" * (split != "report")
         wanted = range(first_seed, first_seed + seeds)
         runs = [Run(suite, name, method, seed, trials) for seed in wanted for name in names for method in chosen]
         _check_packages(runs, out, drawn=quick)
-        if left := [name for name in SUITES[suite].problems if not (problems or name in names)]:
-            typer.echo(f"left out: {', '.join(left)} (needs the authors' CSV files, --data)", err=True)
+        if left := [name for name in listed if not (problems or name in names)]:
+            typer.echo(f"left out: {', '.join(left)} ({SUITES[suite].lacking(data)})", err=True)
         failed = _run(runs, out, data, words, jobs)
         if quick:
             typer.echo(reports.report(out, suite, trials, chosen, names))
@@ -86,16 +94,18 @@ def report(
     trials: Annotated[int | None, typer.Option(help="Runs of this length; default: the longest.")] = None,
     methods: Annotated[str, typer.Option(help="Only these methods, in this order.")] = "",
     problems: Problems = "",
+    split: Split = "report",
     drawn: Annotated[str, typer.Option(help="Methods in the picture; default: the first eight.")] = "",
     out: Out = RESULTS,
 ) -> None:
     """Write report.md, regret.png, regret.html and runs.parquet from the finished runs and those published before."""
     names = split_names(problems)
     _check_suite(suite, names)
+    all_names, out = _half(suite, split, out)
     require("a report", *FIGURES)
     try:
         listed, picture = (split_names(text) for text in (methods, drawn))
-        text = reports.report(out, suite, trials, listed, names or list(SUITES[suite].problems), picture)
+        text = reports.report(out, suite, trials, listed, names or list(all_names), picture)
     except (FileNotFoundError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
     typer.echo(text)
@@ -205,14 +215,24 @@ def _check_suite(suite: str, names: list[str]) -> None:
         raise typer.BadParameter(f"{suite} has no problem {', '.join(unknown)}; it has {SUITES[suite].problems}")
 
 
-def _problems(suite: str, text: str, data: Path | None) -> list[str]:
-    """The problems asked for; without a wish, those whose data are there."""
+def _half(suite: str, split: str, out: Path) -> tuple[tuple[str, ...], Path]:
+    """The problems of a half, and the folder of their results: those of tuning stay apart."""
+    if split == "report":
+        return SUITES[suite].problems, out
+    if not SUITES[suite].development:
+        split_up = ", ".join(name for name, other in SUITES.items() if other.development)
+        raise typer.BadParameter(f"{suite} has no problems for tuning; {split_up} have")
+    return SUITES[suite].development, out / "development"
+
+
+def _problems(suite: str, text: str, data: Path | None, listed: Sequence[str] = ()) -> list[str]:
+    """The problems asked for; without a wish, those `listed` whose data are there."""
     names = split_names(text)
     _check_suite(suite, names)
     missing = SUITES[suite].without_data(data)
-    found = names or [name for name in SUITES[suite].problems if name not in missing]
-    if not found or set(names) & set(missing):
-        raise typer.BadParameter(f"{', '.join(missing)}: the authors' CSV files are not found; pass --data")
+    found = names or [name for name in listed if name not in missing]
+    if not found or {name.partition("@")[0] for name in names} & set(missing):
+        raise typer.BadParameter(f"{', '.join(names or listed)}: {SUITES[suite].lacking(data)}")
     return found
 
 

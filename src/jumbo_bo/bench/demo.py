@@ -92,7 +92,7 @@ def search(
     problem: Problem, past: History | FeatureNet, method: str, told: Sequence[Row], n: int, seed: int
 ) -> Iterator[tuple[Suggestion, float]]:
     """Trials len(told) + 1 ... n."""
-    optimizer = Optimizer(problem.space, past, problem.direction, n, method, seed)
+    optimizer = Optimizer(problem.space, past, problem.direction, n, method, seed, problem.candidates)
     for row in told:
         optimizer.tell(row.params, row.value)
     for trial in range(len(told) + 1, n + 1):

@@ -7,18 +7,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from jumbo_bo.bench.folders import find_folder
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import FCNET, Family
 from jumbo_bo.bench.tabular import old_tables, tabular
 from jumbo_bo.data.history import History
-from jumbo_bo.paths import at_home
 
 UNITS = {"protein": 1e-3, "parkinsons": 1e-3, "naval": 1e-5, "slice": 1e-4}
 EPOCH3 = ("protein", "parkinsons", "naval")
@@ -54,16 +53,10 @@ def _authors_runs(data_dir: Path | None, file: str, column: str, task: str) -> H
 
 
 def authors_data(data_dir: Path | None) -> Path:
-    """The folder with the authors' CSVs: `data_dir`, else $JUMBO_DATA, else shared/data beside the repository."""
-    given = data_dir or os.environ.get("JUMBO_DATA")
-    beside = [Path.cwd().parent / "shared/data", Path(__file__).parents[4] / "shared/data"]
-    roots = [Path(at_home(given))] if given else beside
-    for root in roots:
-        for folder in (root / "jumbo-authors", root):
-            if (folder / "naval_e3.csv").exists():
-                return folder
-    looked = ", ".join(str(root) for root in roots)
-    raise FileNotFoundError(
-        f"no runs of the authors (naval_e3.csv, ...) in {looked}; pass their folder with --data or JUMBO_DATA, "
-        "or use the suites fcnet-dt and hpobench-mlp, which need no data beyond jumbo-bo[bench]"
+    return find_folder(
+        data_dir,
+        "jumbo-authors",
+        "naval_e3.csv",
+        "the runs of the paper's authors are not part of this package: pass their folder with --data or JUMBO_DATA, "
+        "or use the suites fcnet-dt and hpobench-mlp, which need no data beyond jumbo-bo[bench]",
     )

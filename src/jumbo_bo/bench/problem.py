@@ -3,7 +3,7 @@ from the optimum. Only the runner sees `regret`; an optimizer never does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -25,6 +25,7 @@ class Problem:
     direction: Literal["minimize", "maximize"] = "minimize"
     unit: float = 1.0  # tables show regret in multiples of this
     floor: float = 1e-12  # regrets below it count as this in logarithms
+    candidates: Sequence[Params] | None = None  # what there is to choose from, when it is not the whole space
     landmarks: Mapping[str, float] = field(default_factory=dict)  # regrets of what is known without a trial
 
     def __post_init__(self) -> None:

@@ -101,7 +101,7 @@ def run_one(problem: Problem, method: str, seed: int, trials: int, net: str = PA
     """One row per trial, and the CPU seconds spent on the old runs before the first trial."""
     recipe = parse_method(method, net)
     start = time.process_time()
-    optimizer = Optimizer(problem.space, problem.history, problem.direction, trials, recipe, seed)
+    optimizer = Optimizer(problem.space, problem.history, problem.direction, trials, recipe, seed, problem.candidates)
     _ = optimizer.net, optimizer.past  # learned here, so that the first ask does not pay for it
     pretraining = time.process_time() - start
     return play(problem, lambda: optimizer.ask().params, optimizer.tell, seed, trials), pretraining

