@@ -47,10 +47,15 @@ class Peer(Protocol):
 
 @dataclass(frozen=True)
 class Caps:
-    """Exact GPs over all old rows cost the cube of their number."""
+    """How much of the old runs a peer is given."""
 
     tasks: int = 10
     rows: int = 50  # of a task
+
+
+# One GP over the rows of all tasks, fitted before every trial: with 5 x 30 rows a trial already takes 23 to 80 CPU
+# seconds (three trials of suzuki bromide-acid or buchwald cf3-iodide, see docs/peers.md).
+CAPS = {"ax": Caps(5, 30), "baybe": Caps(5, 30)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +74,13 @@ class Setting:
     trials: int
 
 
+def usual_caps(peer: str) -> Caps:
+    return CAPS.get(peer, Caps())
+
+
 def method_name(peer: str, caps: Caps) -> str:
     """Other caps are another method, shown as an ablation is: 'ax:tasks=10,rows=100'."""
-    return peer if caps == Caps() else f"{peer}:tasks={caps.tasks},rows={caps.rows}"
+    return peer if caps == usual_caps(peer) else f"{peer}:tasks={caps.tasks},rows={caps.rows}"
 
 
 def scale(problem: Problem) -> Callable[[Array], Array]:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from peer import MODULES, Caps, method_name
+from peer import MODULES, Caps, method_name, usual_caps
 from setup import interpreter
 
 from jumbo_bo.bench.run import ONE_THREAD, Run, run_suite, split_names
@@ -46,8 +46,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--trials", type=int, default=25)
-    parser.add_argument("--tasks", type=int, default=Caps.tasks, help="at most this many old tasks")
-    parser.add_argument("--rows", type=int, default=Caps.rows, help="at most this many rows of each")
+    parser.add_argument("--tasks", type=int, help="at most this many old tasks")
+    parser.add_argument("--rows", type=int, help="at most this many rows of each")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--data", type=Path, help="folder of data that are not on PyPI; also $JUMBO_DATA")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
@@ -55,7 +55,8 @@ def main() -> None:
     python = interpreter(options.peer)
     if not python.exists():
         parser.error(f"{python} is not there; first: python benchmarks/peers/setup.py {options.peer}")
-    suite, caps = SUITES[options.suite], Caps(options.tasks, options.rows)
+    suite, usual = SUITES[options.suite], usual_caps(options.peer)
+    caps = Caps(options.tasks or usual.tasks, options.rows or usual.rows)
     names = split_names(options.problems) or suite.problems
     if unknown := [name for name in names if not suite.has(name)]:
         parser.error(f"{options.suite} has no problem {', '.join(unknown)}; it has {', '.join(suite.problems)}")

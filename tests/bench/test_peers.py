@@ -175,9 +175,10 @@ def test_what_can_be_listed_is_listed() -> None:
 
 
 def test_other_caps_are_another_method() -> None:
-    from peer import Caps, method_name
+    from peer import MODULES, Caps, method_name, usual_caps
 
-    assert method_name("ax", Caps()) == "ax"
+    for name in MODULES:
+        assert method_name(name, usual_caps(name)) == name
     assert method_name("ax", Caps(tasks=10, rows=100)) == "ax:tasks=10,rows=100"
 
 
