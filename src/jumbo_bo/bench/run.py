@@ -39,6 +39,7 @@ from jumbo_bo.errors import InputError, MissingFile
 from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.paths import whole
+from jumbo_bo.space.space import Params
 
 Row = dict[str, Any]
 PAPER = "hpo"  # the preset of the paper's nets for hyperparameters
@@ -101,28 +102,35 @@ def split_names(text: str) -> list[str]:
 
 def run_one(problem: Problem, method: str, seed: int, trials: int, net: str = PAPER) -> tuple[list[Row], float]:
     """One row per trial, and the CPU seconds spent on the old runs before the first trial."""
-    noise = np.random.default_rng([seed, 1])
     recipe = parse_method(method, net)
     start = time.process_time()
     optimizer = Optimizer(problem.space, problem.history, problem.direction, trials, recipe, seed, problem.candidates)
     _ = optimizer.past  # learned here, so that the first ask does not pay for it
     pretraining = time.process_time() - start
+    return play(problem, lambda: optimizer.ask().params, optimizer.tell, seed, trials), pretraining
+
+
+def play(
+    problem: Problem, ask: Callable[[], Params], tell: Callable[[Params, float], None], seed: int, trials: int
+) -> list[Row]:
+    """The trials of a run, one row each."""
+    noise = np.random.default_rng([seed, 1])
     better = np.fmin if problem.direction == "minimize" else np.fmax  # ignore NaN, a failed trial
     rows: list[Row] = []
     best, regret = math.nan, math.inf
     for trial in range(1, trials + 1):
         start = time.process_time()
-        suggestion = optimizer.ask()
+        params = ask()
         asked = time.process_time()
-        value = problem.objective(suggestion.params, noise)
+        value = problem.objective(params, noise)
         evaluated = time.process_time()
-        optimizer.tell(suggestion, value)
+        tell(params, value)
         told = time.process_time()
         best = float(better(best, value))
-        regret = min(regret, problem.regret(suggestion.params))
+        regret = min(regret, problem.regret(params))
         times = {"cpu_ask": asked - start, "cpu_tell": told - evaluated}
         rows.append({"trial": trial, "value": value, "best_value": best, "regret": regret, **times})
-    return rows, pretraining
+    return rows
 
 
 def execute(run: Run, out: Path, data: Path | None, command: str) -> None:
@@ -130,14 +138,18 @@ def execute(run: Run, out: Path, data: Path | None, command: str) -> None:
     suite = SUITES[run.suite]
     problem = suite(run.problem, data, run.seed)
     rows, pretraining = run_one(problem, run.method, run.seed, run.trials, suite.net)
+    save(run, out, problem, rows, {**stamp(command), "cpu_pretraining": pretraining})
+
+
+def save(run: Run, out: Path, problem: Problem, rows: Iterable[Row], made: Row) -> None:
+    """The file of a run. `made` says what made it: a stamp and the CPU seconds before the first trial."""
     head = {
         **dataclasses.asdict(run),
-        **stamp(command),
+        **made,
         "history": problem.history.fingerprint,
         "unit": problem.unit,
         "floor": problem.floor,
         "landmarks": dict(problem.landmarks),
-        "cpu_pretraining": pretraining,
     }
     label = {"suite": run.suite, "problem": run.problem, "method": run.method, "seed": run.seed}
     write(run.path(out), [head, *({**label, **row} for row in rows)])
@@ -180,10 +192,10 @@ def _key(head: Row) -> tuple[Any, ...]:
     return tuple(head.get(name) for name in ("problem", "method", "seed", "trials"))
 
 
-def stamp(command: str) -> Row:
+def stamp(command: str, packages: Sequence[str] = ("numpy", "jax", "jumbo-bo")) -> Row:
     """What made a result. The commit is that of the source tree this package is run from, if it is one."""
     versions = {"python": platform.python_version()}
-    for name in ("numpy", "jax", "jumbo-bo"):
+    for name in packages:
         versions[name] = importlib.metadata.version(name)
     commit, dirty = _commit()
     date = datetime.now(UTC).isoformat(timespec="seconds")
