@@ -1,6 +1,6 @@
 """Packages that only some commands need. Before anything starts, an error names what is missing and how to get it.
 
-The command for pip is right after an installation from a clone, too: pip takes the extra from what is installed.
+The pip command also works after an installation from a clone: pip takes the extra from what is installed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""FCNet problems: tune a two-layer network on four UCI regression datasets, every configuration measured beforehand.
+"""FCNet problems: tune a two-layer network on four UCI regression datasets, every configuration measured in advance.
 
 `temporal`        old task = the same dataset after 3 epochs, about 960 configurations (paper, temporal transfer)
 `from_naval`      old task = the authors' 9,768 runs on Naval, target Parkinsons (paper, dataset transfer)

@@ -1,6 +1,6 @@
 """Problems over tables that others measured, one per task (sources.py): tune one of them with the runs of the others.
 
-A trial looks up one row, without noise. Where a table is no complete grid, its rows are what there is to choose from.
+A trial looks up one row, without noise. Where a table is not a complete grid, only its rows can be chosen.
 
 Notation
     loss    (N,) the objective of the target's table, smaller is better; for x264 the logarithm of the size

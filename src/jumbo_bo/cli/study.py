@@ -188,7 +188,7 @@ def _study_name(output: Path) -> str:
 
 
 def _from_folder(files: Sequence[str], folder: Path) -> str | list[str]:
-    """As the study file in that folder names them. All tables of a folder are a pattern, also for those to come."""
+    """As the study file in that folder names them. All tables of a folder become a pattern, so later ones match."""
     absolute = [Path(os.path.abspath(at_home(file))) for file in files]
     paths = [
         Path(os.path.relpath(path, folder)) if not os.path.isabs(file) or path.is_relative_to(folder) else path

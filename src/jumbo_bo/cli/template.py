@@ -107,5 +107,5 @@ def _aligned(lines: Iterable[Line]) -> list[str]:
 
 
 def _clean(text: str) -> str:
-    """A comment may hold no line breaks or control characters."""
+    """A comment cannot have line breaks or control characters."""
     return "".join(c if c.isprintable() else "?" for c in text)

@@ -112,7 +112,7 @@ def resolve(options: Pretraining | str) -> Pretraining:
     key, _, value = change.partition("=")
     known = [field.name for field in fields(Pretraining) if field.type == "int"]
     if name not in PRESETS or (colon and not (key in known and value.isdecimal())):
-        wanted = f"Pretraining(...) or one of {list(PRESETS)}, also with one of {known} replaced: 'default:n_z=8'"
+        wanted = f"Pretraining(...) or one of {list(PRESETS)}, optionally with one of {known} replaced: 'default:n_z=8'"
         raise InputError(f"options is {options!r}, expected {wanted}")
     changed: dict[str, Any] = {key: int(value)} if colon else {}
     return replace(PRESETS[name], **changed)

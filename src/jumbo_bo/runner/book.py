@@ -40,7 +40,7 @@ BUSY = 2000  # milliseconds until a locked SQLite file is reported; the patience
 
 
 class StorageTrouble(Exception):
-    """The storage is locked or gone at the moment, and why."""
+    """The storage is locked or gone for now, and why."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(cause_of(error))

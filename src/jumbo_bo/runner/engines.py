@@ -78,14 +78,14 @@ class OnRay:
                 f"there is no Ray cluster {where}({first_line(error)}); start one with `ray start --head`, "
                 "or leave --address out to use this machine alone"
             ) from None
-        # Not retried by Ray: a lost attempt is started anew, in a folder of its own, as after any other loss.
+        # Not retried by Ray: a lost attempt is started again, in a folder of its own, as after any other loss.
         self._evaluate = ray.remote(num_cpus=1, max_retries=0)(_evaluate)
 
     def start(self, folder: Path) -> None:
         self._tasks[folder] = self._evaluate.remote(str(folder))
 
     def alive(self, folder: Path) -> bool:
-        """Also when its node is lost, but the command goes on there."""
+        """True also when its node is lost but the command still runs there."""
         task = self._tasks.get(folder)
         if task is not None and not self._ray.wait([task], timeout=0)[0]:
             return True

@@ -1,4 +1,4 @@
-"""`jumbo ask` and `jumbo tell`: a person evaluates. What is asked for stays open in the study until it is told."""
+"""`jumbo ask` and `jumbo tell`: a person evaluates. A suggestion stays open in the study until it has a result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def ask(book: Book, n: int, note: Callable[[str], None]) -> Iterator[FrozenTrial
 
 
 def is_open(trial: FrozenTrial) -> bool:
-    """Asked for by a person and not told yet."""
+    """Suggested to a person, and without a result yet."""
     return trial.state == TrialState.RUNNING and bool(trial.params) and not runner(trial)
 
 

@@ -77,7 +77,7 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 def write(path: Path, value: Any) -> None:
-    """JSON that is there as a whole or not at all, also after a power failure."""
+    """JSON that is there as a whole or not at all, even after a power failure."""
     new = path.with_name(f"{path.name}.new")
     with new.open("w") as file:
         json.dump(value, file, indent=1)

@@ -282,7 +282,7 @@ def as_numbers(values: Sequence[Any]) -> Array:
         numbers = np.asarray(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
         return np.array([_number(v) for v in values], dtype=float)
-    return numbers if numbers.ndim == 1 else np.full(len(values), np.nan)  # a list is no number
+    return numbers if numbers.ndim == 1 else np.full(len(values), np.nan)  # a list is not a number
 
 
 def _number(value: Any) -> float:

@@ -2,7 +2,7 @@
 
 Random designs, then runs of CMA-ES from the best of them that is far from where earlier runs ended, with growing
 populations, and last a short one around the best design of all. Every evaluation goes through the cache in the folder,
-and the same seed asks for the same designs, so that an interrupted search goes on where it was.
+and the same seed asks for the same designs, so that an interrupted search resumes where it stopped.
 """
 
 from __future__ import annotations
