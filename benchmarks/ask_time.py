@@ -34,7 +34,7 @@ from optuna.distributions import FloatDistribution
 
 from jumbo_bo.bench.fcnet import leave_one_out
 from jumbo_bo.bench.problem import Problem
-from jumbo_bo.bench.run import stamp
+from jumbo_bo.bench.stamp import stamp
 from jumbo_bo.data.history import History
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.pretrain import pretrain

@@ -31,7 +31,7 @@ import optuna
 from optuna.distributions import FloatDistribution
 
 from jumbo_bo import History, JumboSampler, Space
-from jumbo_bo.bench.run import stamp
+from jumbo_bo.bench.stamp import stamp
 from jumbo_bo.data.history import Task
 
 SPACE = Space({f"x{i}": FloatDistribution(0.0, 1.0) for i in range(6)})

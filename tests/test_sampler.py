@@ -159,7 +159,7 @@ def test_the_reason_is_kept_with_the_trial_and_visible_in_the_objective(old):
     study = optuna.create_study(sampler=JumboSampler(source_studies=old, method=QUICK, seed=0))
     study.optimize(looks, n_trials=2)
     assert [t.user_attrs["why"] for t in study.trials] == seen
-    assert seen[0].startswith("The old runs say")
+    assert seen[0].startswith("Old runs rate this")
     explanation = studies.explanation(study.trials[1])
     assert explanation.why == seen[1]
     assert explanation.nearest[0].task in ("old-1", "old-22")
@@ -205,7 +205,7 @@ def test_space_of_the_history_is_the_search_space(old):
     history = from_study(old, Space(SPACE))
     study = optuna.create_study(sampler=JumboSampler(history, method=QUICK, seed=0))
     assert study.ask().suggest_float("x", -5, 5) == pytest.approx(1, abs=1.5)
-    assert "The old runs" in study.trials[0].user_attrs["why"]
+    assert "Old runs" in study.trials[0].user_attrs["why"]
 
 
 def test_order_of_parameters_does_not_matter(old):

@@ -27,7 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.bench.problem import Problem
-from jumbo_bo.bench.run import Run, play, save, stamp
+from jumbo_bo.bench.run import Run, play, save
+from jumbo_bo.bench.stamp import stamp
 from jumbo_bo.bench.suites import SUITES
 from jumbo_bo.data.history import Task
 from jumbo_bo.data.warp import TINY, fit_warp

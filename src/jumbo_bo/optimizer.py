@@ -35,7 +35,7 @@ from jumbo_bo.extras import require
 from jumbo_bo.learning.cache import learned
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past import Past
-from jumbo_bo.methods import METHODS, Choice, Recipe, View
+from jumbo_bo.methods import METHODS, Choice, Recipe, View, name_of
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.threads import one_thread
 from jumbo_bo.paths import at_home
@@ -84,7 +84,7 @@ class Optimizer:
         self.direction = direction
         self.n_trials = n_trials
         self.recipe: Recipe = METHODS[method] if isinstance(method, str) else method
-        self.method = method if isinstance(method, str) else type(method).__name__
+        self.method = method if isinstance(method, str) else name_of(method)
         self._check()
         self.seed = seed
         self.candidates = [dict(c) for c in listed(candidates)] if candidates is not None else None

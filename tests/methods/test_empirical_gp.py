@@ -97,7 +97,7 @@ def test_an_explanation_splits_into_old_and_new():
     assert math.isfinite(suggestion.explanation.old)
     assert math.isfinite(suggestion.explanation.new)
     assert suggestion.explanation.trust > 0.5
-    assert suggestion.why.startswith("The old runs say")
+    assert suggestion.why.startswith("Old runs rate this")
 
 
 def test_without_old_runs_it_is_gp_ucb():

@@ -159,7 +159,7 @@ def test_the_same_problem_gets_the_weight_and_noise_and_its_opposite_none():
 def test_with_few_trials_the_old_tasks_weigh_alike(n):
     optimizer = told([wave, noise], n)
     np.testing.assert_allclose(weighted_sum(optimizer.view()).w, [0.5, 0.5])
-    assert "alike" in optimizer.ask().why
+    assert "equally weighted" in optimizer.ask().why
 
 
 def test_old_tasks_that_only_mislead_get_no_weight():

@@ -12,7 +12,8 @@ import polars as pl
 from jumbo_bo.bench import stats
 from jumbo_bo.bench.bootstrap import Interval, averages, intervals
 from jumbo_bo.bench.ranking import Ranks, Table
-from jumbo_bo.bench.run import Row, stamp
+from jumbo_bo.bench.run import Row
+from jumbo_bo.bench.stamp import stamp
 from jumbo_bo.bench.stats import Curves, Reached
 from jumbo_bo.space.space import Array
 

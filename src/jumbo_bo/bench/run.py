@@ -11,11 +11,9 @@ Objective noise of a run comes from `default_rng([seed, 1])`; the optimizer and 
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 import json
 import math
 import os
-import platform
 import re
 import subprocess
 import sys
@@ -23,7 +21,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -34,6 +31,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from jumbo_bo.bench.problem import Problem
+from jumbo_bo.bench.stamp import stamp
 from jumbo_bo.bench.suites import SUITES
 from jumbo_bo.errors import InputError, MissingFile
 from jumbo_bo.methods import METHODS
@@ -190,34 +188,6 @@ def _published(out: Path, suite: str) -> set[tuple[Any, ...]]:
 
 def _key(head: Row) -> tuple[Any, ...]:
     return tuple(head.get(name) for name in ("problem", "method", "seed", "trials"))
-
-
-def stamp(command: str, packages: Sequence[str] = ("numpy", "jax", "jumbo-bo")) -> Row:
-    """What made a result. The commit is that of the source tree this package is run from, if it is one."""
-    versions = {"python": platform.python_version()}
-    for name in packages:
-        versions[name] = importlib.metadata.version(name)
-    commit, dirty = _commit()
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"commit": commit, "dirty": dirty, "versions": versions, "command": command, "date": date}
-
-
-def _commit() -> tuple[str, bool]:
-    package = Path(__file__).resolve().parents[1]
-    root = package.parents[1]
-
-    def git(*words: str) -> str | None:
-        try:
-            done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
-        except FileNotFoundError:
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    top = git("rev-parse", "--show-toplevel")
-    if top is None or Path(top).resolve() / "src" / "jumbo_bo" != package:
-        return "none (installed package)", False  # a surrounding repository is somebody else's
-    # Results are written while runs go on: only the source decides whether the commit tells the truth.
-    return git("rev-parse", "HEAD") or "none (no commit yet)", bool(git("status", "--porcelain", "--", "src"))
 
 
 def launch(run: Run, out: Path, data: Path | None, command: str) -> str | None:

@@ -2,7 +2,7 @@
 
 One file per group of commands; `view.py` is what they share.
 
-May import: space, data, learning, methods, study, jumbo_bo, report, runner, bench.
+May import: space, data, learning, study, jumbo_bo, report, runner, bench.
 """
 
 from __future__ import annotations

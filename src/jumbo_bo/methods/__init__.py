@@ -54,6 +54,14 @@ METHODS: dict[str, Recipe] = {
     "random": Random(),
 }
 
+
+def name_of(recipe: Recipe) -> str:
+    """The name of a method; of one with other options, that of the first of its kind."""
+    names = [name for name, known in METHODS.items() if known == recipe]
+    names += [name for name, known in METHODS.items() if type(known) is type(recipe)]
+    return names[0] if names else type(recipe).__name__
+
+
 __all__ = [
     "BOHB",
     "DNGO",
@@ -80,4 +88,5 @@ __all__ = [
     "ScaMLGP",
     "Surrogate",
     "View",
+    "name_of",
 ]
