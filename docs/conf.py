@@ -36,9 +36,9 @@ html_title = f"jumbo-bo {version}"
 
 MENU = {
     "Start": ["tutorial", "old-runs", "run", "lab", "explain", "report"],
-    "With what you use": ["optuna", "ray", "botorch", "migrate"],
+    "Integrations": ["optuna", "ray", "botorch", "migrate"],
     "Applications": ["circuit"],
-    "Behind it": ["how-it-works", "theory", "baselines", "results", "suites", "api"],
+    "Background": ["how-it-works", "theory", "baselines", "results", "suites", "peers", "api"],
 }
 
 OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\./[^)#]+\.md)(?:#[^)]*)?\)")

@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from jumbo_bo.learning.deep_gp import Shape, conditioned, deep_blocks, features, parts
 from jumbo_bo.learning.learners import deep_kernel
-from jumbo_bo.learning.learners.deep_kernel import Batch, Plan, TaskRows, initial, meta_train, nll, tune
+from jumbo_bo.learning.learners.deep_kernel import Batch, Plan, TaskSample, initial, meta_train, nll, tune
 from jumbo_bo.models import gp as gps
 
 SHAPES = {
@@ -109,7 +109,7 @@ def family(tasks, n, lengths, mean=lambda x: 0.0 * x[:, 0], seed=0, noise=0.05):
         x = rng.uniform(-1, 1, (n, len(lengths)))
         cov = gps.covariance(kernel, theta, {"x": x}, {"x": x}) + noise**2 * np.eye(n)
         z = mean(x) + np.linalg.cholesky(cov) @ rng.standard_normal(n)
-        made.append(TaskRows(x.astype(np.float32), z))
+        made.append(TaskSample(x.astype(np.float32), z))
     return made
 
 
@@ -135,7 +135,7 @@ def test_what_old_tasks_taught_predicts_a_new_task_better_than_no_training(name)
 
     def task(n):
         x = rng.uniform(-1, 1, (n, 2))
-        return TaskRows(x.astype(np.float32), rng.normal() * np.sin(6 * x[:, 0]) + rng.normal() * np.cos(6 * x[:, 0]))
+        return TaskSample(x.astype(np.float32), rng.normal() * np.sin(6 * x[:, 0]) + rng.normal() * np.cos(6 * x[:, 0]))
 
     shape = SHAPES[name]._replace(sizes=(2, *{"fsbo": (32, 32, 32), "hyperbo": (8, 8)}[name]))
     params, _ = meta_train([task(40) for _ in range(30)], shape, Plan(4, 40, 3_000, 1e-2), 0)
@@ -143,7 +143,7 @@ def test_what_old_tasks_taught_predicts_a_new_task_better_than_no_training(name)
     errors = {"trained": [], "untrained": []}
     for _ in range(20):
         whole = task(208)
-        few, others = (TaskRows(whole.x[s], whole.z[s]) for s in (slice(8), slice(8, None)))
+        few, others = (TaskSample(whole.x[s], whole.z[s]) for s in (slice(8), slice(8, None)))
         for key, start in (("trained", params), ("untrained", untrained)):
             gp = conditioned(start, shape, (few.x.astype(float) + 1) / 2, few.z)
             mean = gp.predict(deep_blocks(start, shape, (others.x.astype(float) + 1) / 2)).mean
@@ -153,18 +153,18 @@ def test_what_old_tasks_taught_predicts_a_new_task_better_than_no_training(name)
 
 def test_tuning_raises_the_likelihood_and_starts_anew_each_time(shape):
     params, x, z = some(shape, 20)
-    rows = TaskRows(x.astype(np.float32), z)
+    rows = TaskSample(x.astype(np.float32), z)
     found = tune(params, shape, rows, 50, 1e-2)
     before, after = (conditioned(p, shape, (rows.x.astype(float) + 1) / 2, z).log_likelihood for p in (params, found))
     assert after > before + 0.5
     assert np.array_equal(found, tune(params, shape, rows, 50, 1e-2))
     assert tune(params, shape, rows, 0, 1e-2) is params
-    assert tune(params, shape, TaskRows(rows.x[:0], z[:0]), 50, 1e-2) is params
+    assert tune(params, shape, TaskSample(rows.x[:0], z[:0]), 50, 1e-2) is params
 
 
 def test_tuning_too_fast_keeps_the_best_on_the_way(shape):
     params, x, z = some(shape, 20)
-    rows = TaskRows(x.astype(np.float32), z)
+    rows = TaskSample(x.astype(np.float32), z)
     wild = tune(params, shape, rows, 30, 1.0)
     before, after = (conditioned(p, shape, (rows.x.astype(float) + 1) / 2, z).log_likelihood for p in (params, wild))
     assert after >= before - 1e-9
@@ -181,7 +181,7 @@ def test_same_seed_same_params_and_another_seed_others():
 
 @pytest.mark.parametrize("sizes", [(4,), (1, 1, 1), (9,)], ids=str)
 def test_too_few_rows_teach_nothing(sizes):
-    data = [TaskRows(np.zeros((n, 2), np.float32), np.arange(float(n))) for n in sizes]
+    data = [TaskSample(np.zeros((n, 2), np.float32), np.arange(float(n))) for n in sizes]
     shape = Shape((2, 4), tanh=True, linear=True, ard=True)
     assert meta_train(data, shape, Plan(2, 16, 200, 1e-2), 0)[1] == 0
 
@@ -189,13 +189,13 @@ def test_too_few_rows_teach_nothing(sizes):
 def test_tasks_of_all_sizes_and_constant_values():
     rng = np.random.default_rng(0)
     sizes = (1, 5, 90)
-    data = [TaskRows(rng.uniform(-1, 1, (n, 2)).astype(np.float32), np.full(n, 0.3 * n)) for n in sizes]
+    data = [TaskSample(rng.uniform(-1, 1, (n, 2)).astype(np.float32), np.full(n, 0.3 * n)) for n in sizes]
     params, _ = meta_train(data, SHAPES["hyperbo"]._replace(sizes=(2, 4)), Plan(2, 16, 200, 1e-2), 0)
     assert np.isfinite(params).all()
 
 
 def test_values_are_stretched_and_moved_within_bounds():
-    data = [TaskRows(np.zeros((2, 1), np.float32), np.array([-1.0, 1.0]))]
+    data = [TaskSample(np.zeros((2, 1), np.float32), np.array([-1.0, 1.0]))]
     batch = next(deep_kernel._batches(data, Plan(1, 3, 1, 1.0, 2.0, 0.5), np.random.default_rng(0), 400))
     low, high = np.sort(batch.z[:, :2], axis=1).T
     factor, middle = (high - low) / 2, (high + low) / 2

@@ -17,6 +17,7 @@ from jumbo_bo.bench.markdown import Record
 from jumbo_bo.bench.run import read_runs
 from jumbo_bo.bench.stats import Curves
 from jumbo_bo.errors import InputError
+from jumbo_bo.paths import whole
 
 MOST_DRAWN = 8  # curves in one picture
 REFERENCE = "optuna-gp"  # Optuna's GPSampler: what a user would pick instead
@@ -90,9 +91,8 @@ def publish(frame: pl.DataFrame, path: Path) -> None:
         kept = [stamp for stamp in old["stamp"].unique() if _key(stamp) not in keys]
         frame = pl.concat([frame, old.filter(pl.col("stamp").is_in(kept))], how="diagonal_relaxed")
     frame = frame.sort("problem", "method", "seed", "stamp", "trial")  # the same runs, the same file
-    temporary = path.with_suffix(".tmp")
-    frame.write_parquet(temporary)
-    temporary.replace(path)
+    with whole(path) as part:
+        frame.write_parquet(part)
 
 
 def most_drawn(methods: Sequence[str]) -> list[str]:

@@ -102,7 +102,7 @@ class FSBO(Recipe):
 
         past: FewShotStart = view.past
         x = (2 * view.space.transform(view.u) - 1).astype(np.float32)
-        rows = deep_kernel.TaskRows(x, view.z)
+        rows = deep_kernel.TaskSample(x, view.z)
         return deep_kernel.tune(past.params, past.shape, rows, self.tuning, self.tuning_rate)
 
 

@@ -48,7 +48,7 @@ PADDED = 64  # trials are filled up to a power of two of at least this, so that 
 _ADAM = optax.scale_by_adam()
 
 
-class TaskRows(NamedTuple):
+class TaskSample(NamedTuple):
     x: Array32  # (n, D)
     z: Array  # (n,)
 
@@ -68,9 +68,9 @@ class Plan(NamedTuple):
     shift: float = 0.0  # and moved by up to this
 
 
-def rows_of(history: History) -> list[TaskRows]:
+def rows_of(history: History) -> list[TaskSample]:
     return [
-        TaskRows((2 * history.space.transform(task.u) - 1).astype(np.float32), task.z)
+        TaskSample((2 * history.space.transform(task.u) - 1).astype(np.float32), task.z)
         for task in history.tasks
         if len(task.z)
     ]
@@ -86,7 +86,7 @@ def initial(shape: Shape, rng: np.random.Generator) -> Array:  # -> params
     return np.concatenate([*out, np.zeros(shape.sizes[-1] * shape.linear), [0.0], theta])
 
 
-def meta_train(data: Sequence[TaskRows], shape: Shape, plan: Plan, seed: int) -> tuple[Array, int]:
+def meta_train(data: Sequence[TaskSample], shape: Shape, plan: Plan, seed: int) -> tuple[Array, int]:
     """The params with the lowest nll of the rows held out, and the number of steps that led there. Too few rows to
     tell learning from memorising: the params it starts with, and 0 steps. The same seed gives the same params."""
     rng = np.random.default_rng([seed, 4])
@@ -112,7 +112,7 @@ def meta_train(data: Sequence[TaskRows], shape: Shape, plan: Plan, seed: int) ->
     return best, best_step
 
 
-def tune(params: Array, shape: Shape, rows: TaskRows, steps: int, rate: float) -> Array:  # -> params
+def tune(params: Array, shape: Shape, rows: TaskSample, steps: int, rate: float) -> Array:  # -> params
     """So many steps of Adam on the nll of these rows; of the params on the way, those with the lowest."""
     n = len(rows.z)
     if n == 0 or steps == 0:
@@ -209,19 +209,19 @@ def _slopes(kept: Any, g: Any) -> Any:
 _gaussian.defvjp(_with_inverse, _slopes)
 
 
-def _split(data: Sequence[TaskRows], rng: np.random.Generator) -> tuple[list[TaskRows], list[TaskRows]]:
+def _split(data: Sequence[TaskSample], rng: np.random.Generator) -> tuple[list[TaskSample], list[TaskSample]]:
     """What is learned from, and what is held out of each task of at least five rows."""
     learned, held_out = [], []
     for x, z in data:
         order, k = rng.permutation(len(z)), int(HELD_OUT * len(z))
-        learned.append(TaskRows(x[order[k:]], z[order[k:]]))
+        learned.append(TaskSample(x[order[k:]], z[order[k:]]))
         if k:
-            held_out.append(TaskRows(x[order[:k]], z[order[:k]]))
+            held_out.append(TaskSample(x[order[:k]], z[order[:k]]))
     enough = sum(len(z) for _, z in data) >= training.SPLIT_FROM
     return learned, held_out if enough else []
 
 
-def _batches(data: Sequence[TaskRows], plan: Plan, rng: np.random.Generator, n: int) -> Iterator[Batch]:
+def _batches(data: Sequence[TaskSample], plan: Plan, rng: np.random.Generator, n: int) -> Iterator[Batch]:
     """n batches at a time, for ever. Every task comes as often as any other."""
     for tasks in training.stream(rng, len(data), n):
         made = []
@@ -233,7 +233,7 @@ def _batches(data: Sequence[TaskRows], plan: Plan, rng: np.random.Generator, n: 
         yield Batch(*(np.stack(a) for a in zip(*made, strict=True)))
 
 
-def _filled(rows: TaskRows, index: npt.NDArray[np.int64], size: int) -> Batch:
+def _filled(rows: TaskSample, index: npt.NDArray[np.int64], size: int) -> Batch:
     """These rows and, up to `size`, empty ones."""
     x, z, w = np.zeros((size, rows.x.shape[1])), np.zeros(size), np.zeros(size)
     n = len(index)
