@@ -164,7 +164,7 @@ SUITES = {
         trained.REPORT,
         _trained,
         trained.DEVELOPMENT,
-        quick=2,
+        quick=1,
         modules=("sklearn",),
         prepare=lambda problems, _, jobs: old_runs.prepare(problems, jobs),
     ),

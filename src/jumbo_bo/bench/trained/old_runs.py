@@ -77,6 +77,7 @@ def errors_of(model: str, dataset: str, params: Sequence[Params], seeds: Iterabl
 
 def prepare(problems: Iterable[str], jobs: int) -> None:
     """Trains the old runs of these problems."""
-    for model in dict.fromkeys(name.partition("-")[0] for name in problems):
-        for dataset in DATASETS:
-            trained(model, dataset, jobs=jobs)
+    pairs = (name.partition("@")[0].partition("-")[::2] for name in problems)
+    wanted = {(model, other) for model, target in pairs for other in DATASETS if other != target}
+    for model, dataset in sorted(wanted):
+        trained(model, dataset, jobs=jobs)

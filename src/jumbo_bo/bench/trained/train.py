@@ -1,7 +1,7 @@
-"""One training: a model of scikit-learn on a part of a data set, and its error on the rest.
+"""One training: a model of scikit-learn on half of a data set, at most MOST_ROWS, and its error on all other rows.
 
 Classification is judged by log loss, regression by the squared error as a share of the variance. A seed decides which
-rows are drawn, which of them are held out, and how the model starts, so two trainings differ as they do in practice.
+rows it sees and how the model starts, so two trainings differ as they do in practice.
 
 A training fails (NaN) when its numbers stop being finite, and when it would take more steps than MOST_STEPS allows:
 a limit in steps is the same on every machine, a limit in seconds is not.
@@ -22,7 +22,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from jumbo_bo.space.space import Array, Params, Space
 
 DATASETS = {"breast-cancer": 2, "diabetes": 1, "digits": 10, "wine": 3}  # classes; 1: a number is predicted
-ROWS = 450  # drawn from a data set for one training, a third of them held out
+MOST_ROWS = 300  # to train on
 MOST_STEPS = {"mlp": 800, "boosting": 5000, "svm": 20_000}  # minibatches; leaves; iterations of the solver
 WORST = 20.0  # log loss of a certain and wrong answer; errors above it count as this
 
@@ -30,7 +30,9 @@ WORST = 20.0  # log loss of a certain and wrong answer; errors above it count as
 @dataclass(frozen=True)
 class Model:
     space: Space
-    train: Callable[[Params, str, int, int], Any]  # (params, data set, rows, seed) -> estimator, None: too many steps
+    train: Callable[
+        [Params, str, int, int], Any
+    ]  # (params, data set, rows, seed) -> steps of a pipeline; None: too long
 
 
 def error(model: str, dataset: str, params: Params, seed: int) -> float:
@@ -42,12 +44,8 @@ def error(model: str, dataset: str, params: Params, seed: int) -> float:
 
     x, y = data(dataset)
     labels = None if DATASETS[dataset] == 1 else y
-    rows = np.arange(len(y))
-    if len(rows) > ROWS:
-        rows, _ = train_test_split(rows, train_size=ROWS, random_state=seed, stratify=labels)
-    fit, held = train_test_split(
-        rows, test_size=1 / 3, random_state=seed, stratify=None if labels is None else labels[rows]
-    )
+    size = min(MOST_ROWS, len(y) // 2)
+    fit, held = train_test_split(np.arange(len(y)), train_size=size, random_state=seed, stratify=labels)
     parts = MODELS[model].train(params, dataset, len(fit), seed)
     if parts is None:
         return math.nan
@@ -61,9 +59,8 @@ def error(model: str, dataset: str, params: Params, seed: int) -> float:
                 value = float(np.mean((estimator.predict(x[held]) - y[held]) ** 2) / np.var(y[held]))
             else:
                 shown = estimator.predict_proba(x[held])
-                value = (
-                    float(log_loss(y[held], shown, labels=estimator.classes_)) if np.isfinite(shown).all() else math.nan
-                )
+                finite = np.isfinite(shown).all()
+                value = float(log_loss(y[held], shown, labels=estimator.classes_)) if finite else math.nan
         except ConvergenceWarning:
             return math.nan
         except ValueError as problem:
