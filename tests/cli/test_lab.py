@@ -9,20 +9,11 @@ from pathlib import Path
 import optuna
 import pytest
 from optuna.trial import TrialState
-from widgets import STUDY, TRAIN, jumbo, lines, stored
+from widgets import STUDY, jumbo, lines, stored
 
 from jumbo_bo.data.storage import opened
 from jumbo_bo.runner.book import RUNNER, opened_book
 from jumbo_bo.study.study_file import load
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("JUMBO_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "study.toml").write_text(STUDY)
-    (tmp_path / "train.py").write_text(TRAIN)
-    return tmp_path
 
 
 def test_a_lab_day(folder: Path) -> None:

@@ -17,20 +17,11 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 from rich.console import Console
-from widgets import STUDY, TRAIN, jumbo, stored
+from widgets import STUDY, jumbo, stored
 
 from jumbo_bo.cli import run as view
 from jumbo_bo.runner.coordinator import Running
 from waiting import wait_for
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("JUMBO_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "study.toml").write_text(STUDY)
-    (tmp_path / "train.py").write_text(TRAIN)
-    return tmp_path
 
 
 @pytest.mark.parametrize(

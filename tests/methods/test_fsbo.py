@@ -5,31 +5,20 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from optuna.distributions import FloatDistribution
 
+import plane
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.learning.deep_gp import conditioned, deep_blocks
 from jumbo_bo.methods import FSBO, GPUCB
 from jumbo_bo.methods.fsbo import FewShotStart, good_configurations, greedy, regrets
 from jumbo_bo.models.gp import hallucinate
-from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space.space import Space
+from plane import SPACE, value
 
-SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
 QUICK = FSBO(steps=1_500)
 
 
-def value(params, bump=0.0):
-    return (params["a"] - 0.7) ** 2 + 0.3 * (params["b"] - 0.2 + bump) ** 2
-
-
-def history(tasks=6, n=40):
-    rng = np.random.default_rng(0)
-    made = []
-    for k in range(tasks):
-        u = SPACE.sample(rng, n)
-        made.append(Task(f"old {k}", u, np.array([-value(SPACE.decode(row), 0.3 * rng.normal()) for row in u])))
-    return History(SPACE, tuple(made))
+def history():
+    return plane.old_runs(0.3)
 
 
 @functools.cache
@@ -38,11 +27,7 @@ def learned():
 
 
 def told(n, past=None, recipe=QUICK, **options):
-    optimizer = Optimizer(SPACE, learned() if past is None else past, n_trials=20, method=recipe, **options)
-    for _ in range(n):
-        suggestion = optimizer.ask()
-        optimizer.tell(suggestion, value(suggestion.params))
-    return optimizer
+    return plane.told(n, learned() if past is None else past, recipe, **options)
 
 
 def test_each_point_of_the_design_lowers_the_average_regret_the_most():

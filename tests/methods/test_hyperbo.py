@@ -4,31 +4,21 @@ import functools
 
 import numpy as np
 import pytest
-from optuna.distributions import FloatDistribution
 
+import plane
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.methods import GPUCB, HyperBO
 from jumbo_bo.methods.hyperbo import PretrainedGP
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.kernel import covariance
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.space.space import Space
+from plane import SPACE, value
 
-SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
 QUICK = HyperBO(steps=1_000, rows=32)
 
 
-def value(params, bump=0.0):
-    return (params["a"] - 0.7) ** 2 + 0.3 * (params["b"] - 0.2 + bump) ** 2
-
-
-def history(tasks=6, n=40):
-    rng = np.random.default_rng(0)
-    made = []
-    for k in range(tasks):
-        u = SPACE.sample(rng, n)
-        made.append(Task(f"old {k}", u, np.array([-value(SPACE.decode(row), 0.1 * rng.normal()) for row in u])))
-    return History(SPACE, tuple(made))
+def history():
+    return plane.old_runs(0.1)
 
 
 @functools.cache
@@ -37,11 +27,7 @@ def learned():
 
 
 def told(n, past=None, recipe=QUICK, **options):
-    optimizer = Optimizer(SPACE, learned() if past is None else past, n_trials=20, method=recipe, **options)
-    for _ in range(n):
-        suggestion = optimizer.ask()
-        optimizer.tell(suggestion, value(suggestion.params))
-    return optimizer
+    return plane.told(n, learned() if past is None else past, recipe, **options)
 
 
 def test_the_posterior_is_that_of_the_pretrained_prior_and_an_unknown_level():
