@@ -28,7 +28,7 @@ Array = npt.NDArray[np.float64]
 
 OLD_BLOCKS = ("g", "h", "m", "dev")
 INTERVAL = 0.95  # quantile: nine of ten values should fall between low and high
-OLD_TRIALS = 2  # that old runs are worth, as trials by which the scale of the values is known; benchmarks/coverage.py
+OLD_TRIALS = 2  # that old runs are worth, as trials by which the scale of the values is known; not measured
 WIDER = (
     1.25  # a point is chosen for an optimistic prediction of the hyperparameters that fit best; benchmarks/coverage.py
 )

@@ -26,8 +26,8 @@ KNEE = 3.0  # scales from the centre where squash leaves the identity
 LOSS_RATIO = 2.0  # positive losses spanning more than this (5 % to 95 % quantile) are seen on a log scale
 GAIN_RATIO = 100.0  # positive gains need a wider span: a logarithm would hide differences at the top
 HUGE, TINY = 1e100, 1e-300  # everything beyond is as good as infinite or zero; keeps all arithmetic finite
-DIVERGED = 30.0  # a worst value that widens the standard deviation this much is a diverged run; set once, not tuned
-PRIOR_WEIGHT = 2.0  # how many observations the old tasks' scale counts for; set once, not tuned
+DIVERGED = 30.0  # a worst value that widens the standard deviation this much is a diverged run; not measured
+PRIOR_WEIGHT = 2.0  # how many observations the old tasks' scale counts for; not measured
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.search.acquisition import remembered, ucb
 from jumbo_bo.search.argmax import Best, Finite
 
-# Turning exploration up was measured (docs/results.md, 'What made the difference'); its sizes were set once, not tuned.
+# Turning exploration up was measured (docs/results.md, 'What made the difference'), these sizes were not.
 PUSHES, FACTOR = 4, 4.0  # how often, and by how much beta grows each time
 CLOSE = 0.01  # of a parameter's range
 GAIN = 0.01  # of the standardised objective
