@@ -23,8 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from jumbo_bo.bench.fcnet import leave_one_out
-from jumbo_bo.bench.run import ONE_THREAD, parse_method, split_names
+from jumbo_bo.bench.run import parse_method, split_names
 from jumbo_bo.bench.stamp import stamp
+from jumbo_bo.bench.workers import ONE_THREAD
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer

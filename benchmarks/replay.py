@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 
-from jumbo_bo.bench.run import Run, launch, read_runs, split_names
+from jumbo_bo.bench.run import Run, Start, in_workers, read_runs, split_names
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -36,9 +36,9 @@ def drawn(suite: str, methods: list[str], count: int) -> list[Run]:
     return chosen
 
 
-def compared(run: Run, out: Path) -> str:
+def compared(run: Run, out: Path, start: Start) -> str:
     """What became of a run that is done again; empty when it is the same."""
-    if error := launch(run, out, None, "python benchmarks/replay.py"):
+    if error := start(run, out, None, "python benchmarks/replay.py"):
         return f"did not run: {error.splitlines()[-1]}"
     before, _ = read_runs(RESULTS, run.suite, run.trials)
     after, _ = read_runs(out, run.suite, run.trials)
@@ -64,8 +64,8 @@ def main() -> int:
         run for suite in options.suites.split(",") for run in drawn(suite, split_names(options.methods), options.runs)
     ]
     same = 0
-    with TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
-        found = pool.map(partial(compared, out=Path(folder)), runs)
+    with TemporaryDirectory() as folder, in_workers() as start, ThreadPoolExecutor(options.jobs) as pool:
+        found = pool.map(partial(compared, out=Path(folder), start=start), runs)
         for run, problem in zip(runs, found, strict=True):
             same += not problem
             print(f"{run.suite} {run.problem} {run.method} seed {run.seed}: {problem or 'the same'}", flush=True)

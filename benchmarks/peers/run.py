@@ -13,25 +13,23 @@ import argparse
 import json
 import os
 import subprocess
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 from peer import MODULES, Caps, method_name, usual_caps
 from setup import interpreter
 
-from jumbo_bo.bench.run import ONE_THREAD, Run, run_suite, split_names
+from jumbo_bo.bench.run import Run, Start, job_of, run_suite, split_names
 from jumbo_bo.bench.suites import SUITES
-
-Start = Callable[[Run, Path, Path | None, str], str | None]
+from jumbo_bo.bench.workers import ONE_THREAD
 
 
 def starter(python: Path, caps: Caps) -> Start:
     """Does a run in a fresh interpreter of the peer's environment. The result is None, or what went wrong."""
 
     def start(run: Run, out: Path, data: Path | None, command: str) -> str | None:
-        job = {"run": asdict(run), "out": str(out), "data": str(data) if data else None, "command": command}
-        words = [str(python), str(Path(__file__).with_name("peer.py")), json.dumps({**job, "caps": asdict(caps)})]
+        job = {**job_of(run, out, data, command), "caps": asdict(caps)}
+        words = [str(python), str(Path(__file__).with_name("peer.py")), json.dumps(job)]
         done = subprocess.run(words, env=os.environ | ONE_THREAD, capture_output=True, text=True, check=False)
         return None if done.returncode == 0 else done.stderr.strip() or f"the process ended with code {done.returncode}"
 

@@ -1,4 +1,4 @@
-"""Runs (problem, method, seed): one process each, one file per finished run, resumable.
+"""Runs (problem, method, seed): one file per finished run, resumable.
 
 A run is `<out>/<suite>/runs/<problem>.<method>.t<trials>.s<seed>.jsonl`: the first line is the stamp (what made it),
 then one line per trial. The file appears complete or not at all, so a run that was killed is simply done again.
@@ -13,14 +13,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import os
 import re
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -33,6 +31,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.stamp import stamp
 from jumbo_bo.bench.suites import SUITES
+from jumbo_bo.bench.workers import serve, workers
 from jumbo_bo.errors import InputError, MissingFile
 from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
@@ -40,13 +39,8 @@ from jumbo_bo.paths import whole
 from jumbo_bo.space.space import Params
 
 Row = dict[str, Any]
+Start = Callable[["Run", Path, Path | None, str], str | None]  # does a run; None, or what went wrong
 PAPER = "hpo"  # the preset of the paper's nets for hyperparameters
-
-# CPU seconds are only comparable with one thread per process. NPROC sizes XLA's pools.
-ONE_THREAD = {
-    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC", "POLARS_MAX_THREADS"), "1"),
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
-}
 
 
 @dataclass(frozen=True)
@@ -142,7 +136,7 @@ def execute(run: Run, out: Path, data: Path | None, command: str) -> None:
 def save(run: Run, out: Path, problem: Problem, rows: Iterable[Row], made: Row) -> None:
     """The file of a run. `made` says what made it: a stamp and the CPU seconds before the first trial."""
     head = {
-        **dataclasses.asdict(run),
+        **asdict(run),
         **made,
         "history": problem.history.fingerprint,
         "unit": problem.unit,
@@ -190,19 +184,24 @@ def _key(head: Row) -> tuple[Any, ...]:
     return tuple(head.get(name) for name in ("problem", "method", "seed", "trials"))
 
 
-def launch(run: Run, out: Path, data: Path | None, command: str) -> str | None:
-    """`execute` in a fresh single-threaded interpreter. None, or what went wrong."""
-    job = {"run": dataclasses.asdict(run), "out": str(out), "data": str(data) if data else None, "command": command}
-    words = [sys.executable, "-m", "jumbo_bo.bench.run", json.dumps(job)]
-    done = subprocess.run(words, env=os.environ | ONE_THREAD, capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        return None
-    return done.stderr.strip() or f"the process ended with code {done.returncode}"
+@contextmanager
+def in_workers() -> Iterator[Start]:
+    """`execute` in single-threaded interpreters of their own."""
+    with workers("jumbo_bo.bench.run") as do:
+        yield lambda run, out, data, command: do(job_of(run, out, data, command))
+
+
+def job_of(run: Run, out: Path, data: Path | None, command: str) -> Row:
+    return {"run": asdict(run), "out": str(out), "data": str(data) if data else None, "command": command}
+
+
+def _do(job: Row) -> None:
+    execute(Run(**job["run"]), Path(job["out"]), Path(job["data"]) if job["data"] else None, job["command"])
 
 
 def unfinished(runs: Sequence[Run], out: Path) -> list[Run]:
     published = {suite: _published(out, suite) for suite in {run.suite for run in runs}}
-    return [run for run in runs if not run.finished(out) and _key(dataclasses.asdict(run)) not in published[run.suite]]
+    return [run for run in runs if not run.finished(out) and _key(asdict(run)) not in published[run.suite]]
 
 
 def run_suite(
@@ -211,9 +210,12 @@ def run_suite(
     data: Path | None = None,
     command: str = "",
     jobs: int = 2,
-    start: Callable[[Run, Path, Path | None, str], str | None] = launch,
+    start: Start | None = None,
 ) -> dict[Run, str]:
-    """Does what is not finished yet; returns the failures."""
+    """Does what is not finished yet; returns the failures. `start` does a run, in a worker unless it is given."""
+    if start is None:
+        with in_workers() as start:
+            return run_suite(runs, out, data, command, jobs, start)
     console = Console(stderr=True)
     todo = unfinished(runs, out)
     console.print(f"{len(runs)} runs, {len(runs) - len(todo)} already finished, {jobs} at a time")
@@ -267,5 +269,4 @@ def _like(text: str, example: Any) -> Any:
 
 
 if __name__ == "__main__":
-    job = json.loads(sys.argv[1])
-    execute(Run(**job["run"]), Path(job["out"]), Path(job["data"]) if job["data"] else None, job["command"])
+    serve(_do)
