@@ -65,7 +65,7 @@ TESTS = {
     "trials": ["test_optimizer.py"],
     "methods/joint": ["methods/test_joint.py"],
     "methods/jumbo": ["methods/test_jumbo.py", "methods/test_ablations.py"],
-    "studies": ["test_studies.py", "test_sampler.py"],
+    "studies": ["test_studies.py", "sampler"],
 }
 
 
