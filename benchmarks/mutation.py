@@ -56,16 +56,16 @@ TESTS = {
     "search/acquisition": ["search/test_acquisition.py", "search/test_argmax.py"],
     "search/argmax": ["search/test_argmax.py"],
     "data/warp": ["data/test_warp.py"],
-    "space/space": ["space/test_space.py"],
-    "space/axes": ["space/test_space.py"],
+    "space/space": ["space/test_space.py", "space/test_space_values.py"],
+    "space/axes": ["space/test_space.py", "space/test_space_values.py"],
     "learning/features": ["learning/test_features.py", "learning/test_row_gp.py"],
     "learning/past_file": ["learning/test_features.py", "learning/test_row_gp.py"],
-    "learning/training": ["learning/test_training.py", "learning/test_pretrain.py"],
-    "optimizer": ["test_optimizer.py"],
-    "trials": ["test_optimizer.py"],
+    "learning/training": ["learning/test_training.py", "learning/test_pretrain.py", "learning/test_ensemble.py"],
+    "optimizer": ["test_optimizer.py", "test_optimizer_view.py"],
+    "trials": ["test_optimizer.py", "test_optimizer_view.py"],
     "methods/joint": ["methods/test_joint.py"],
     "methods/jumbo": ["methods/test_jumbo.py", "methods/test_ablations.py"],
-    "studies": ["test_studies.py", "test_sampler.py"],
+    "studies": ["test_studies.py", "sampler"],
 }
 
 

@@ -26,6 +26,7 @@ THREADED = [
     "learning/test_row_gp.py",
     "learning/test_features.py",
     "test_optimizer.py",
+    "test_optimizer_view.py",
     "models/test_blr.py",
 ]
 OTHERS = [
@@ -34,6 +35,7 @@ OTHERS = [
     "data/test_warp.py",
     "learning/test_training.py",
     "learning/test_pretrain.py",
+    "learning/test_ensemble.py",
 ]
 # OpenBLAS's name of a processor, and the newest instructions that XLA may use there.
 PROCESSORS = {"Prescott": "SSE4_2", "Haswell": "AVX2", "SkylakeX": "AVX512", "Zen": "AVX2"}

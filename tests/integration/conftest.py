@@ -1,4 +1,4 @@
-"""Real servers for the tests: each is started here, on loopback and in a folder of its own."""
+"""Real servers, on loopback, and a real browser for the tests: each is started here, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser import Page
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +85,37 @@ def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
         except psycopg.OperationalError:
             time.sleep(0.1)
     raise TimeoutError(log.read_text())
+
+
+@pytest.fixture(scope="module")
+def chromium() -> str:
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("needs the Debian package chromium (apt-get install chromium)")
+    return program
+
+
+@pytest.fixture(scope="module")
+def tab(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    profile = tmp_path_factory.mktemp("chromium")
+    # The browser reads from 3 and writes to 4; far from those numbers here, so that neither covers the other.
+    pipes = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100) for fd in (*os.pipe(), *os.pipe())]
+    their_in, our_out, our_in, their_out = pipes
+
+    def connect() -> None:
+        os.dup2(their_in, 3)
+        os.dup2(their_out, 4)
+
+    arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run"]
+    arguments += ["--disable-dev-shm-usage", "--disable-background-networking", f"--user-data-dir={profile}"]
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([chromium, *arguments], preexec_fn=connect, pass_fds=(3, 4), **quiet)
+    os.close(their_in)
+    os.close(their_out)
+    try:
+        yield Page(our_out, our_in)
+    finally:
+        process.terminate()
+        process.wait(30)
+        os.close(our_out)
+        os.close(our_in)
