@@ -79,7 +79,7 @@ def test_jumbo_models_are_those_of_the_recipe(options, method, rng):
     view, new = optimizer.view(), rng.random((40, 4))
     choice = optimizer.recipe(view)
     warm, cold = parts.jumbo_models(optimizer)
-    mean, sd = gps.posterior(choice.surrogate.gp, view.domain.featurise(new))
+    mean, sd = gps.posterior(choice.surrogate.gps[0][1], view.domain.featurise(new))
     posterior = (cold if choice.inside_gate else warm).posterior(torch.tensor(new))
     np.testing.assert_allclose(posterior.mean[:, 0].numpy(), mean, atol=1e-5)
     np.testing.assert_allclose(posterior.variance[:, 0].sqrt().numpy(), sd, atol=1e-5)

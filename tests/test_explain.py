@@ -79,7 +79,7 @@ def test_old_and_new_add_up_to_the_posterior_mean(optimizer):
     """Relative to the average finished trial, which the GP's means at the trials give."""
     choice = optimizer.recipe(optimizer.view())
     blocks = optimizer.view().domain.featurise(choice.best.u[None])
-    gp = choice.surrogate.gp
+    gp = choice.surrogate.gps[0][1]
     p = parts(choice.surrogate, blocks)
     average = posterior(gp, gp.blocks).mean.mean()
     assert p.old + p.new + average == pytest.approx(p.mean, abs=1e-9)

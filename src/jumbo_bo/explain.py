@@ -9,7 +9,7 @@ Notation, all in standardised units (larger is better)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -25,6 +25,8 @@ from jumbo_bo.models.gp import GP, Blocks, mean_by_term, prior_mean
 from jumbo_bo.space.space import Params, Space
 
 Array = npt.NDArray[np.float64]
+
+Weighted = Sequence[tuple[float, GP]]
 
 OLD_BLOCKS = ("g", "h", "m", "dev")
 INTERVAL = 0.95  # quantile: nine of ten values should fall between low and high
@@ -111,20 +113,25 @@ class Witnesses:
 
 
 def parts(surrogate: Surrogate, blocks: Blocks) -> Parts:  # blocks of the one chosen point
-    mean, gp = float(surrogate.predict(blocks).mean[0]), surrogate.gp
-    if gp is None:
+    mean, gps = float(surrogate.predict(blocks).mean[0]), surrogate.gps
+    if not gps:
         return Parts(math.nan, math.nan, mean)
-    old, new = _by_source(gp, blocks)
-    if len(gp.y):
-        old_before, new_before = _by_source(gp, gp.blocks)
+    old, new = _by_source(gps, blocks)
+    (_, first), *_ = gps
+    if len(first.y):
+        old_before, new_before = _by_source(gps, first.blocks)
         old, new = old - old_before.mean(), new - new_before.mean()
     return Parts(float(old[0]), float(new[0]), mean)
 
 
-def _by_source(gp: GP, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> old (m,), new (m,); old + new = mean
-    by_term = mean_by_term(gp, blocks)
-    from_old = np.array([t.block in OLD_BLOCKS for t in gp.kernel.terms])
-    return prior_mean(gp.kernel, blocks) + by_term[from_old].sum(axis=0), by_term[~from_old].sum(axis=0)
+def _by_source(gps: Weighted, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> old (m,), new (m,); old + new = mean
+    old, new = 0.0, 0.0
+    for weight, gp in gps:
+        by_term = mean_by_term(gp, blocks)
+        from_old = np.array([t.block in OLD_BLOCKS for t in gp.kernel.terms])
+        old = old + weight * (prior_mean(gp.kernel, blocks) + by_term[from_old].sum(axis=0))
+        new = new + weight * by_term[~from_old].sum(axis=0)
+    return np.asarray(old), np.asarray(new)
 
 
 def predictions(surrogate: Surrogate, blocks: Blocks, warp: Warp, sign: float, reach: float) -> list[Prediction]:
@@ -146,10 +153,10 @@ def interval_reach(trials: int, old_scale: bool) -> float:
 
 def trust(surrogate: Surrogate | None, reference: Blocks) -> float | None:
     """None when the model does not split into old and new. `reference`: blocks of points spread over the space."""
-    gp = surrogate.gp if surrogate else None
-    if gp is None or gp.kernel.mean is None:
+    gps = surrogate.gps if surrogate else ()
+    if all(gp.kernel.mean is None for _, gp in gps):
         return None
-    old, new = _by_source(gp, reference)
+    old, new = _by_source(gps, reference)
     total = float(old.var() + new.var())
     return float(old.var()) / total if total > 0 else 0.0
 
@@ -196,9 +203,9 @@ def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction) -> s
 
 def _voices(p: Parts, choice: Choice, view: View) -> str:
     assert choice.surrogate is not None
-    n, gp = len(view.z), choice.surrogate.gp
+    n, gps = len(view.z), choice.surrogate.gps
     trials, rate = (f"your {n} trials", "rate") if n != 1 else ("your one trial", "rates")
-    listens = gp is not None and (gp.kernel.mean is not None or any(t.block in OLD_BLOCKS for t in gp.kernel.terms))
+    listens = any(gp.kernel.mean or any(t.block in OLD_BLOCKS for t in gp.kernel.terms) for _, gp in gps)
     if choice.aside:
         return f"The old runs do not fit {trials} and are set aside; the trials rate this {_opinion(p.new)}"
     if not listens:

@@ -75,7 +75,7 @@ def test_the_verdict_is_by_the_posterior_of_theta(nets: dict[str, FeatureNet]) -
     view = run(nets["unrelated"], JumboJoint(guard=math.inf), trials=8).view()
     chosen = JumboJoint(guard=math.inf)(view).surrogate
     assert chosen is not None
-    joint = chosen.gp
+    ((_, joint),) = chosen.gps
     assert joint is not None
     against = view.fit(cold_kernel(SPACE)).log_posterior - joint.log_posterior
     assert JumboJoint(guard=against - 0.01)(view).aside
@@ -149,7 +149,7 @@ def test_a_model_that_promises_nothing_new_explores_more(beta0: float, pushes: i
     choice = JumboJoint(beta0)(view)
     assert choice.beta == pytest.approx(4**pushes * beta0 * math.exp(-3 * 10 / 30))
     assert choice.surrogate is not None
-    known = posterior(choice.surrogate.gp, view.domain.featurise(view.u)).mean.max()
+    known = posterior(choice.surrogate.gps[0][1], view.domain.featurise(view.u)).mean.max()
     for beta, promises in ((choice.beta / 4, False), (choice.beta, True)):
         scores = ucb(choice.surrogate.predict, beta)(view.domain.blocks)
         scores[view.domain.rows_of(view.taken)] = -np.inf

@@ -46,7 +46,7 @@ def test_the_suggestion_is_line_8_of_algorithm_1(gate, nets):
     scores[view.domain.rows_of(view.taken)] = -np.inf
     assert choice.best.score == pytest.approx(scores.max())
     assert choice.best.index == int(scores.argmax())
-    assert choice.surrogate.gp.kernel == (cold_gp if choice.inside_gate else warm_gp).kernel
+    assert choice.surrogate.gps[0][1].kernel == (cold_gp if choice.inside_gate else warm_gp).kernel
 
 
 def test_the_kernels_of_the_two_gps(nets):

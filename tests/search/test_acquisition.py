@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import quad
 
 from jumbo_bo.models import gp as gps
 from jumbo_bo.search import acquisition as acq
@@ -137,3 +138,21 @@ def test_printed_gate_may_leave_the_gate_and_the_constrained_one_never_does():
 def test_constant_lambda_is_the_plain_average():
     np.testing.assert_allclose(acq.blended(table(np.array([2.0])), table(np.array([4.0])))({}), [3.0])
     np.testing.assert_allclose(acq.blended(table(np.array([2.0])), table(np.array([4.0])), 1.0)({}), [4.0])
+
+
+@given(u=st.floats(-2000, 50), sd=st.floats(1e-3, 1e3))
+def test_expected_improvement_is_the_integral(u, sd):
+    """E max(u + e, 0) = phi(a) int_0^inf v exp(-a v - v^2 / 2) dv, plus u where it is positive; a = |u|."""
+    a = abs(u)
+    integral, _ = quad(lambda s: s * math.exp(-s - (s / (1 + a)) ** 2 / 2 + s / (1 + a)), 0, np.inf)
+    below = -0.5 * a**2 - 0.5 * math.log(2 * math.pi) + math.log(integral) - 2 * math.log(1 + a)
+    exact = math.log(sd) + (below if u <= 0 else math.log(u + math.exp(below)))
+    value = acq.log_expected_improvement(np.array([u * sd]), np.array([sd]), 0.0)[0]
+    assert value == pytest.approx(exact, rel=1e-7, abs=1e-7)
+
+
+def test_expected_improvement_far_away_is_finite_and_falls():
+    u = -np.geomspace(0.5, 1e6, 400)
+    value = acq.log_expected_improvement(u, np.ones(400), 0.0)
+    assert np.isfinite(value).all()
+    assert (np.diff(value) < 0).all()

@@ -7,12 +7,15 @@ Notation
     layers  ((W, b), ...)  n_l hidden tanh layers, the tanh layer to n_z features, the linear heads
     gps     GPs on the rows of small tasks, which share in the prediction of their task (row_gp.py)
 
-`blocks` gives both standardised, as the kernels use them. With more than eight old tasks, g becomes its first eight
-principal components.
+    dev     (m, K)    the heads' deviation from their average, as models/population.py uses it
+
+`blocks` gives h and g standardised, as the kernels use them. With more than eight old tasks, g becomes its first eight
+principal components; with more than 64, so does dev.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,6 +34,7 @@ Array = npt.NDArray[np.float64]
 Layers = tuple[tuple[Array, Array], ...]
 
 MAX_G = 8  # columns of the g block
+MAX_DEV = 64  # columns of the dev block: a bound on memory, 0.5 MB per 1,000 points
 SD_FLOOR = 1e-3  # a feature that hardly varies stays small instead of turning its rounding errors into a signal
 CHUNK = 16_384  # rows per forward pass, so that a large table needs little memory
 
@@ -50,13 +54,15 @@ class FeatureNet(Past):
     info: Mapping[str, Any] = field(default_factory=dict)  # how it was trained: losses, steps, seconds
     members: int = 1  # nets side by side in `layers`
     gps: Mapping[str, RowGP] = field(default_factory=dict)  # task -> a GP that has a share in its prediction
+    dev_basis: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (K, 64) with more than 64 tasks, else empty
+    priors: Mapping[str, Array] = field(default_factory=dict)  # "alone", "population" -> (2, p), see priors.py
 
     def __post_init__(self) -> None:
         freeze: dict[str, Any] = {
-            name: _frozen(getattr(self, name)) for name in ("h_mean", "h_sd", "g_basis", "g_mean", "g_sd")
+            name: _frozen(getattr(self, name)) for name in ("h_mean", "h_sd", "g_basis", "g_mean", "g_sd", "dev_basis")
         }
         freeze["layers"] = tuple((_frozen(w), _frozen(b)) for w, b in self.layers)
-        freeze["theta"] = {name: _frozen(value) for name, value in self.theta.items()}
+        freeze |= {name: {key: _frozen(v) for key, v in getattr(self, name).items()} for name in ("theta", "priors")}
         for name, value in freeze.items():
             object.__setattr__(self, name, value)
         _check(self)
@@ -66,9 +72,15 @@ class FeatureNet(Past):
         """The net whose blocks have zero mean and unit variance over these rows T(u), (r, D)."""
         h = latent(layers, reference)
         g = blend(h @ layers[-1][0] + layers[-1][1], rest["tasks"], rest.get("gps", {}), reference)
-        basis = _components(g)
+        basis, dev_basis = np.eye(g.shape[1]), np.zeros((0, 0))
+        if g.shape[1] > MAX_G:
+            basis = _components(np.cov(g, rowvar=False, bias=True), MAX_G)
+        if g.shape[1] > MAX_DEV:
+            dev = deviations(g)[1]
+            dev_basis = _components(dev.T @ dev, MAX_DEV)
         (h_mean, h_sd), (g_mean, g_sd) = _standardisation(h), _standardisation(g @ basis)
-        return cls(layers=layers, h_mean=h_mean, h_sd=h_sd, g_basis=basis, g_mean=g_mean, g_sd=g_sd, **rest)
+        rest |= {"h_mean": h_mean, "h_sd": h_sd, "g_mean": g_mean, "g_sd": g_sd}
+        return cls(layers=layers, g_basis=basis, dev_basis=dev_basis, **rest)
 
     @property
     def n_inputs(self) -> int:
@@ -99,16 +111,19 @@ class FeatureNet(Past):
         """What each old task would have given, in its standardised, warped units (larger is better)."""
         return self._heads(self.features(t), t)
 
-    def blocks(self, t: Array) -> dict[str, Array]:  # (m, D) -> {"h": (m, n_z), "g": (m, min(K, 8)), "m": (m, 1)}
+    def blocks(self, t: Array) -> dict[str, Array]:
+        # (m, D) -> {"h": (m, n_z), "g": (m, min(K, 8)), "m": (m, 1), "dev": (m, min(K, 64)), none for one task}
         """`m` is the average prediction of the old tasks, in their standardised, warped units."""
         h = np.empty((len(t), self.n_z))
         for rows in _chunks(len(t)):
             h[rows] = self._quick_features(t[rows])
         heads = self._heads(h, t)
+        mean, dev = deviations(heads)
         return {
             "h": (h - self.h_mean) / self.h_sd,
             "g": (heads @ self.g_basis - self.g_mean) / self.g_sd,
-            "m": heads.mean(axis=1, keepdims=True),
+            "m": mean,
+            "dev": dev @ self.dev_basis if self.dev_basis.size else dev,
         }
 
     def _heads(self, h: Array, t: Array) -> Array:  # (m, n_z), (m, D) -> (m, K)
@@ -143,12 +158,16 @@ def _standardisation(values: Array) -> tuple[Array, Array]:  # (m, p) -> mean (p
     return values.mean(axis=0), np.sqrt(values.var(axis=0) + SD_FLOOR**2)
 
 
-def _components(g: Array) -> Array:  # (m, K) -> (K, min(K, 8))
+def deviations(heads: Array) -> tuple[Array, Array]:  # (m, K) -> m (m, 1), dev (m, K), (m, 0) for one task
+    """Their average, and columns whose products are their sample covariance around it."""
+    mean, tasks = heads.mean(axis=1, keepdims=True), heads.shape[1]
+    return mean, (heads - mean) / math.sqrt(tasks - 1) if tasks > 1 else heads[:, :0]
+
+
+def _components(moments: Array, most: int) -> Array:  # (K, K) -> (K, most)
     """Principal directions of the heads, each turned so that more of it is better for the old tasks together."""
-    if g.shape[1] <= MAX_G:
-        return np.eye(g.shape[1])
-    _, vectors = np.linalg.eigh(np.cov(g, rowvar=False, bias=True))
-    basis = vectors[:, ::-1][:, :MAX_G]
+    _, vectors = np.linalg.eigh(moments)
+    basis = vectors[:, ::-1][:, :most]
     return np.asarray(basis * np.where(basis.sum(axis=0) < 0, -1.0, 1.0))
 
 
@@ -221,6 +240,9 @@ def _shapes(net: FeatureNet) -> Iterator[tuple[str, Array, tuple[int, ...]]]:
     yield from ((name, getattr(net, name), (net.n_z,)) for name in ("h_mean", "h_sd"))
     yield from ((name, getattr(net, name), (n_g,)) for name in ("g_mean", "g_sd"))
     yield "g_basis", net.g_basis, (n_tasks, n_g)
+    if net.dev_basis.size:
+        yield "dev_basis", net.dev_basis, (n_tasks, MAX_DEV)
+    yield from ((f"the prior {name!r}", prior, (2, prior.shape[-1])) for name, prior in net.priors.items())
     yield from ((f"theta of the {name} GP", theta, (3,)) for name, theta in net.theta.items())
     for name, gp in net.gps.items():
         n, of = gp.alpha.size, f"of the GP of task {name!r}"

@@ -40,6 +40,7 @@ from jumbo_bo.data.history import History, Task
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning import training
 from jumbo_bo.learning.features import SD_FLOOR, Array, FeatureNet, layers_of, side_by_side
+from jumbo_bo.learning.priors import learn_priors
 from jumbo_bo.learning.row_gp import RowGP, learn_row_gps
 from jumbo_bo.learning.training import PRESETS, ROUND, Array32, Data, Pretraining, Report, Rows, Target
 
@@ -278,6 +279,7 @@ def _finish(
     )
     return replace(
         net,
+        priors=learn_priors(history.space, [tasks[k] for k in kept], net, seed) if options.priors else {},
         info={
             "members": [m.info for m in trained],
             "rows": len(first.rows.x),

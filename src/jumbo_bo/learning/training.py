@@ -49,8 +49,7 @@ MAX_TARGET = 500  # rows of D^f in the GP likelihoods
 
 @dataclass(frozen=True)
 class Pretraining:
-    """Size of the net and how it is trained. The defaults were chosen among some fifty settings by held-out R2 and CPU
-    time on FCNet histories of 600 to 50,000 rows."""
+    """Size of the net and its training; chosen among some fifty settings by R2 and time on 600 to 50,000 FCNet rows."""
 
     n_l: int = 3  # hidden layers
     n_u: int = 32  # units per hidden layer
@@ -72,6 +71,7 @@ class Pretraining:
     # A task of at most so many rows has a GP, which shares in its prediction (docs/results.md, 'Nets and GPs on the old
     # rows'); 0: the net is alone.
     gp_rows: int = 1_000
+    priors: bool = True  # of the hyperparameters, learned from the old tasks (priors.py)
     weight_decay: float = 250.0  # divided by the number of training rows, as a fixed prior on the weights would be
 
     def __post_init__(self) -> None:
@@ -91,7 +91,8 @@ class Pretraining:
             raise InputError(f"schedule is {self.schedule!r}, expected 'cosine' or 'constant'")
 
 
-_PAPER: dict[str, Any] = {"schedule": "constant", "weight_decay": 0.0, "members": 1, "least_r2": None, "gp_rows": 0}
+_ONE_NET: dict[str, Any] = {"members": 1, "least_r2": None, "gp_rows": 0, "priors": False}
+_PAPER: dict[str, Any] = {"schedule": "constant", "weight_decay": 0.0, **_ONE_NET}
 PRESETS: dict[str, Pretraining] = {
     "default": Pretraining(),
     # Paper, 'Pre-training Details'; it gives no number of epochs, ours suffice for its learning rates.
@@ -100,7 +101,7 @@ PRESETS: dict[str, Pretraining] = {
         n_u=200, n_z=32, dropout=0.5, learning_rate=3e-4, batch_size=64, max_epochs=300, patience=60, **_PAPER
     ),
     # Many basis functions for a Bayesian linear regression (methods/dngo.py).
-    "dngo": Pretraining(n_u=50, n_z=50, members=1, least_r2=None, gp_rows=0),
+    "dngo": Pretraining(n_u=50, n_z=50, **_ONE_NET),
 }
 
 

@@ -18,6 +18,7 @@ from jumbo_bo.methods.hyperbo import HyperBO
 from jumbo_bo.methods.joint import JumboJoint
 from jumbo_bo.methods.jumbo import Jumbo, OfflineDKL
 from jumbo_bo.methods.mf_gp_ucb import MFGPUCB
+from jumbo_bo.methods.mixture import JumboMixture
 from jumbo_bo.methods.mt_ablr import MTABLR
 from jumbo_bo.methods.mt_bohamiann import MTBohamiann
 from jumbo_bo.methods.mt_gp import MTGP
@@ -27,6 +28,7 @@ from jumbo_bo.methods.rgpe import RGPE
 from jumbo_bo.methods.scaml_gp import ScaMLGP
 
 METHODS: dict[str, Recipe] = {
+    "jumbo-mixture": JumboMixture(),
     "jumbo-joint": JumboJoint(),
     "jumbo": Jumbo(),
     "gp-ucb": GPUCB(),
@@ -80,6 +82,7 @@ __all__ = [
     "HyperBO",
     "Jumbo",
     "JumboJoint",
+    "JumboMixture",
     "MTBohamiann",
     "OfflineDKL",
     "OptunaSampler",

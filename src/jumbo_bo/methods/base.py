@@ -128,11 +128,12 @@ class Surrogate:
 
     predict: Predict  # of the function
     observed: Predict  # of what a trial would show, noise included
-    gp: GP | None = None  # a model that is one GP of ours: its mean splits into what old runs and new trials say
+    # An average of GPs of the same trials, by weight: its mean splits into what old runs and new trials say.
+    gps: tuple[tuple[float, GP], ...] = ()
 
 
 def gp_surrogate(gp: GP) -> Surrogate:
-    return Surrogate(gp.predict, noisy(gp.predict, gp.noise), gp)
+    return Surrogate(gp.predict, noisy(gp.predict, gp.noise), ((1.0, gp),))
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,9 @@ class LogNormal(NamedTuple):
     sd: float  # of the logarithm
 
 
+WEAK = LogNormal(1.0, 1.0)
+
+
 @dataclass(frozen=True)
 class Term:
     """One summand of the kernel. `groups[j]` is the hyperparameter that column j of the block uses: all zeros is
@@ -40,8 +43,9 @@ class Term:
     block: str
     kind: Literal["matern52", "linear"]
     groups: tuple[int, ...]
-    variance: LogNormal = LogNormal(1.0, 1.0)
-    length: LogNormal = LogNormal(1.0, 1.0)
+    variance: LogNormal = WEAK
+    length: LogNormal = WEAK
+    lengths: tuple[LogNormal, ...] = ()  # one per group, in place of `length`
 
     @property
     def n_groups(self) -> int:
@@ -54,7 +58,7 @@ class Term:
     def priors(self) -> list[LogNormal]:
         if self.kind == "linear":
             return [self.variance] * self.n_groups
-        return [self.variance] + [self.length] * self.n_groups
+        return [self.variance, *(self.lengths or [self.length] * self.n_groups)]
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,12 @@ class Kernel:
             start += term.n_params
 
 
-def isotropic(block: str, width: int, **priors: LogNormal) -> Term:
-    return Term(block, "matern52", (0,) * width, **priors)
+def isotropic(block: str, width: int, variance: LogNormal = WEAK, length: LogNormal = WEAK) -> Term:
+    return Term(block, "matern52", (0,) * width, variance, length)
 
 
-def ard(block: str, width: int, **priors: LogNormal) -> Term:
-    return Term(block, "matern52", tuple(range(width)), **priors)
+def ard(block: str, width: int, variance: LogNormal = WEAK, length: LogNormal = WEAK) -> Term:
+    return Term(block, "matern52", tuple(range(width)), variance, length)
 
 
 def cold_kernel(space: Space, per_parameter: bool = True) -> Kernel:

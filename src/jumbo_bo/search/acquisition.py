@@ -1,4 +1,4 @@
-"""Upper confidence bounds and the gate that joins the warm- and the cold-GP.
+"""Upper confidence bounds, expected improvement, and the gate that joins the warm- and the cold-GP.
 
 Notation
     beta_t      exploration weight of round t = 1, 2, ...;  UCB(x) = mean(x) + sqrt(beta_t) sd(x)
@@ -18,6 +18,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import erfcx, ndtr
 
 from jumbo_bo.models.gp import Blocks, Normal
 
@@ -26,6 +27,9 @@ Predict = Callable[[Blocks], Normal]  # what a surrogate of any kind says of som
 Score = Callable[[Blocks], Array]
 Beta = Callable[[int, int | None], float]  # (t, T) -> beta_t
 Gate = Literal["printed", "constrained"]
+
+LOG_ROOT_2PI, ROOT_HALF_PI = 0.5 * math.log(2 * math.pi), math.sqrt(math.pi / 2)
+FAR = -1e3  # here the series is exact to 1e-11, and the difference has lost all but 1e-10
 
 
 def paper_beta(start: float = 10.0, rate: float = 1.0) -> Beta:
@@ -68,6 +72,24 @@ def ucb(predict: Predict, beta: float) -> Score:
         return mean + np.asarray(math.sqrt(beta), mean.dtype) * sd
 
     return score
+
+
+def log_expected_improvement(mean: Array, sd: Array, best: float) -> Array:  # (m,), (m,) -> (m,)
+    """log E max(f - best, 0) for f ~ N(mean, sd^2), accurate also where the expectation itself would be 0.
+
+    With u = (mean - best) / sd it is log sd + log(phi(u) + u Phi(u)). Below u = -1 the sum is phi(u) (1 - r) with
+    r = |u| Phi(u) / phi(u), and far below 1 - r = u^-2 - 3 u^-4 + ..., where the difference would be lost.
+    """
+    u = np.asarray((mean - best) / sd, dtype=float)
+    near, below = np.maximum(u, -1.0), np.minimum(u, -1.0)
+    log_phi = -0.5 * below**2 - LOG_ROOT_2PI
+    rest = 1.0 + below * ROOT_HALF_PI * erfcx(-below / math.sqrt(2.0))
+    far = below < FAR
+    rest = np.where(far, (1.0 - 3.0 / below**2) / below**2, rest)
+    value = np.where(
+        u > -1.0, np.log(np.exp(-0.5 * near**2 - LOG_ROOT_2PI) + near * ndtr(near)), log_phi + np.log(rest)
+    )
+    return np.asarray(np.log(np.asarray(sd, dtype=float)) + value)
 
 
 def remembered(predict: Predict) -> Predict:

@@ -1,0 +1,119 @@
+"""The default: two models of the new problem, averaged by how well they predict its trials.
+
+    population  the new problem is one more of the kind of the old ones (models/population.py)
+    alone       it is like nothing seen before
+
+Notation
+    w       (2,)    weight of each model: its prior weight times p(y | model), the density of the trials in the order
+                    they came, each predicted from those before it; hyperparameters are those that fit best
+    EI      expected improvement over the best that the average model expects of the trials so far
+
+Nothing is switched on or off: what is suggested, predicted and explained is that of the average. Old runs that mislead
+predict badly and lose their weight; those that help keep it. The improvement that is expected is the average of both
+models', so a region that one of them rules out is still searched when the other expects much of it.
+
+Before the first trial only the old runs know anything. A trial is then chosen by its expected improvement over the
+best average of the old tasks: among configurations about equally good on average the one on which they disagree, as it
+may be far better on the new one. The level of the values is not known yet and the same everywhere: it is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from jumbo_bo.learning.training import Pretraining
+from jumbo_bo.methods.base import Choice, Surrogate, View, gp_surrogate, space_filling
+from jumbo_bo.methods.nets import NetRecipe
+from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, posterior
+from jumbo_bo.models.population import alone, informed, population
+from jumbo_bo.search.acquisition import Score, log_expected_improvement
+
+Array = npt.NDArray[np.float64]
+Weighted = Sequence[tuple[float, GP]]
+
+NEGLIGIBLE = 1e-4  # weight of a model that is not asked, as it would change nothing
+
+
+@dataclass(frozen=True)
+class JumboMixture(NetRecipe):
+    prior: float = 2 / 3  # weight of the old runs before the first trial
+    initial: int = 3  # space-filling points when there are no old runs
+    preset: str | Pretraining = "default"
+
+    old_scale = True
+
+    def __call__(self, view: View) -> Choice:
+        if view.past is None and (first := space_filling(view, self.initial)):
+            return first
+        if len(view.taken) == 0:
+            return _first(view)
+        gps = self.models(view)
+        best = float(average(gps, view.domain.featurise(view.taken)).mean.max())
+        return Choice(view.domain.argmax(improvement(gps, best), view.rng, view.hints, view.taken), mixture(gps))
+
+    def surrogate(self, view: View) -> Surrogate:
+        return mixture(self.models(view))
+
+    def models(self, view: View) -> Weighted:
+        """Those that have a say, by weight; pending trials are hallucinated."""
+        cold = _alone(view)
+        if view.past is None:
+            return [(1.0, view.model(cold))]
+        known = _population(view)
+        odds = math.log(self.prior) - math.log1p(-self.prior) + view.fit(known).log_likelihood
+        w = 0.5 * (1.0 + math.tanh(0.5 * (odds - view.fit(cold).log_likelihood)))
+        return [(weight, view.model(k)) for weight, k in ((w, known), (1.0 - w, cold)) if weight > NEGLIGIBLE]
+
+
+def _alone(view: View) -> Kernel:
+    return informed(alone(view.space), view.past.priors.get("alone") if view.past else None)
+
+
+def _population(view: View) -> Kernel:
+    return informed(population(view.space, view.width("dev")), view.past.priors.get("population"))
+
+
+def _first(view: View) -> Choice:
+    kernel = _population(view)
+    level, *others = kernel.terms
+    blocks, theta = view.domain.featurise(view.u), kernel.priors[0]
+    relative = build(replace(kernel, terms=tuple(others)), theta[level.n_params :], blocks, view.z)
+    top = view.domain.maximum(lambda at: posterior(relative, at).mean, view.rng, view.hints)
+    best = view.domain.argmax(improvement([(1.0, relative)], top), view.rng, view.hints, view.taken)
+    return Choice(best, gp_surrogate(build(kernel, theta, blocks, view.z)))
+
+
+def improvement(gps: Weighted, best: float) -> Score:
+    """log sum_i w_i EI_i (1 - sqrt(s_i / (sd_i^2 + s_i))), s_i the noise variance (Huang et al., 'Global optimization
+    of stochastic black-box systems via sequential kriging meta-models', 2006): a trial whose result the noise would
+    hide is worth less, above all next to another one."""
+
+    def part(w: float, gp: GP, blocks: Blocks) -> Array:
+        mean, sd = posterior(gp, blocks)
+        told = np.log1p(-np.sqrt(gp.noise / (np.asarray(sd, dtype=float) ** 2 + gp.noise)))
+        return np.asarray(math.log(w) + log_expected_improvement(mean, sd, best) + told)
+
+    return lambda blocks: np.asarray(np.logaddexp.reduce([part(w, gp, blocks) for w, gp in gps]))
+
+
+def mixture(gps: Weighted) -> Surrogate:
+    return Surrogate(partial(average, gps), partial(average, gps, noise=True), tuple(gps))
+
+
+def average(gps: Weighted, blocks: Blocks, noise: bool = False) -> Normal:  # (m, .) -> mean (m,), sd (m,)
+    """Mean and standard deviation of the mixture, of the function or of what a trial would show."""
+    means, variances = [], []
+    for _, gp in gps:
+        mean, sd = posterior(gp, blocks)
+        means.append(mean)
+        variances.append(sd**2 + (gp.noise if noise else 0.0))
+    w = np.array([weight for weight, _ in gps], dtype=means[0].dtype)
+    w /= w.sum()
+    middle = w @ np.array(means)
+    return Normal(middle, np.sqrt(w @ (np.array(variances) + (np.array(means) - middle) ** 2)))

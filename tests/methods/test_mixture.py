@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution
+
+from jumbo_bo.data.history import History, Task
+from jumbo_bo.learning.training import Pretraining
+from jumbo_bo.methods import JumboMixture
+from jumbo_bo.methods.mixture import average, improvement
+from jumbo_bo.models.gp import posterior
+from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.search.acquisition import log_expected_improvement
+from jumbo_bo.space.space import Space
+
+SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
+QUICK = JumboMixture(preset=Pretraining(members=1, max_epochs=60, n_u=16))
+
+
+def loss(a, b, centre=0.3):
+    return (a - centre) ** 2 + (b - 0.6) ** 2
+
+
+def old_runs(*centres, sign=1.0, n=60):
+    rng = np.random.default_rng(0)
+    tasks = []
+    for k, centre in enumerate(centres):
+        u = SPACE.sample(rng, n)
+        tasks.append(Task(f"task {k}", u, -sign * loss(*u.T, centre)))
+    return History(SPACE, tuple(tasks))
+
+
+def played(history, trials, seed=0, **options):
+    optimizer = Optimizer(SPACE, history, n_trials=20, method=QUICK, seed=seed, **options)
+    for _ in range(trials):
+        suggestion = optimizer.ask()
+        optimizer.tell(suggestion, loss(**suggestion.params))
+    return optimizer
+
+
+def weights(optimizer):
+    """Of the model with the old runs, and of the one without."""
+    by_mean = {gp.kernel.mean: w for w, gp in optimizer.recipe.models(optimizer.view())}
+    return by_mean.get("m", 0.0), by_mean.get(None, 0.0)
+
+
+def test_weights_are_the_prior_times_the_likelihood_of_the_trials():
+    optimizer = played(old_runs(0.2, 0.4, 0.35), 4)
+    view = optimizer.view()
+    likelihoods = [view.fit(gp.kernel).log_likelihood for _, gp in QUICK.models(view)]
+    known, alone = (math.exp(value - max(likelihoods)) for value in likelihoods)
+    assert weights(optimizer)[0] == pytest.approx(2 * known / (2 * known + alone))
+    assert sum(weights(optimizer)) == pytest.approx(1.0)
+
+
+def waves(n=60):
+    """Old tasks that agree with each other, and have nothing to do with the new one."""
+    rng = np.random.default_rng(0)
+    points = [SPACE.sample(rng, n) for _ in range(3)]
+    return History(SPACE, tuple(Task(f"wave {k}", u, np.sin(12 * u).sum(axis=1)) for k, u in enumerate(points)))
+
+
+def test_old_runs_that_fit_gain_weight_and_old_runs_of_something_else_lose_it():
+    assert weights(played(old_runs(0.25, 0.3, 0.35), 6))[0] > 2 / 3
+    assert weights(played(waves(), 10))[0] < 0.1
+
+
+def test_old_runs_upside_down_are_of_use():
+    upside_down = played(old_runs(0.25, 0.3, 0.35, sign=-1.0), 8)
+    assert weights(upside_down)[0] > 2 / 3
+    assert upside_down.best.value < 0.01
+
+
+def test_the_old_runs_find_the_optimum_at_once():
+    good = played(old_runs(0.25, 0.3, 0.35), 3)
+    assert good.best.value < 0.005
+
+
+def test_misleading_old_runs_cost_trials_but_not_the_optimum():
+    assert played(waves(), 20).best.value < 0.005
+
+
+def test_the_average_is_that_of_the_mixture():
+    optimizer = played(old_runs(0.2, 0.4), 3)
+    view = optimizer.view()
+    gps = QUICK.models(view)
+    assert len(gps) == 2
+    at = view.domain.featurise(SPACE.sample(np.random.default_rng(1), 5))
+    rng, draws = np.random.default_rng(2), 400_000
+    samples = [n.mean + n.sd * rng.standard_normal((draws, 5)) for n in (posterior(gp, at) for _, gp in gps)]
+    sample = np.where((rng.random(draws) < gps[0][0])[:, None], *samples)
+    mean, sd = average(gps, at)
+    np.testing.assert_allclose(mean, sample.mean(axis=0), atol=0.01)
+    np.testing.assert_allclose(sd, sample.std(axis=0), rtol=0.01)
+    noise = sum(w * gp.noise for w, gp in gps)
+    np.testing.assert_allclose(average(gps, at, noise=True).sd ** 2, sd**2 + noise)
+    expected = 0.0
+    for (w, gp), drawn in zip(gps, samples, strict=True):
+        heard = 1 - np.sqrt(gp.noise / (drawn.var(axis=0) + gp.noise))
+        expected = expected + w * heard * np.maximum(drawn - 0.4, 0.0).mean(axis=0)
+    np.testing.assert_allclose(np.exp(improvement(gps, 0.4)(at)), expected, rtol=0.02, atol=1e-4)
+
+
+def test_the_first_trial_improves_on_the_best_average_of_the_old_tasks():
+    optimizer = Optimizer(SPACE, old_runs(0.1, 0.3, 0.5), n_trials=20, method=QUICK, candidates=CANDIDATES)
+    view = optimizer.view()
+    at = view.domain.blocks
+    kernel = QUICK.models(view)[0][1].kernel
+    (level, slope, dev, x), median = kernel.terms, kernel.priors[0]
+    sd = np.sqrt(
+        math.exp(median[1]) * at["m"][:, 0] ** 2
+        + math.exp(median[2]) * np.sum(at["dev"] ** 2, axis=1)
+        + math.exp(median[3])
+    )
+    told = np.log1p(-np.sqrt(math.exp(median[-1]) / (sd**2 + math.exp(median[-1]))))
+    score = log_expected_improvement(at["m"][:, 0], sd, at["m"].max()) + told
+    assert [t.block for t in (level, slope, dev, x)] == ["1", "m", "dev", "x"]
+    assert optimizer.ask().params == CANDIDATES[int(np.argmax(score))]
+
+
+CANDIDATES = [{"a": a / 10, "b": b / 10} for a in range(11) for b in range(11)]
+
+
+def test_without_old_runs_it_spreads_three_points_and_then_searches():
+    optimizer = played(None, 20)
+    assert optimizer.suggestions[0].why.startswith("Initial point 1 of 3")
+    assert weights(optimizer) == (0.0, 1.0)
+    assert optimizer.best.value < 0.002
+
+
+def test_one_old_task():
+    optimizer = played(old_runs(0.35), 5)
+    assert optimizer.best.value < 0.01
+
+
+def test_a_batch_is_spread():
+    optimizer = Optimizer(SPACE, old_runs(0.2, 0.4), n_trials=20, method=QUICK)
+    points = np.array([[s.params["a"], s.params["b"]] for s in optimizer.ask_many(4)])
+    apart = np.abs(points[:, None] - points).max(axis=2)[~np.eye(4, dtype=bool)]
+    assert apart.min() > 0.01
+
+
+def test_the_explanation_is_that_of_the_average():
+    optimizer = played(old_runs(0.25, 0.3, 0.35), 5)
+    suggestion = optimizer.ask()
+    view = optimizer.view()
+    assert suggestion.explanation.beta is None
+    assert 0.0 <= suggestion.explanation.trust <= 1.0
+    pending = view.domain.featurise(view.pending)
+    mean = average(QUICK.models(view), pending).mean[0]
+    known = average(QUICK.models(view), view.domain.featurise(view.u)).mean
+    parts = suggestion.explanation.old + suggestion.explanation.new
+    assert parts == pytest.approx(mean - known.mean(), abs=1e-6)
+
+
+def test_choices_only():
+    space = Space({"c": CategoricalDistribution(["p", "q"]), "d": CategoricalDistribution(["r", "s", "t"])})
+    rng = np.random.default_rng(0)
+    u = space.sample(rng, 30)
+    x = space.transform(u)
+    history = History(space, (Task("old", u, x[:, 0] + x[:, -1]), Task("older", u, x[:, 0] - x[:, -1])))
+    optimizer = Optimizer(space, history, "maximize", 6, QUICK)
+    tried = set()
+    for _ in range(6):
+        suggestion = optimizer.ask()
+        tried.add(tuple(suggestion.params.values()))
+        optimizer.tell(suggestion, float(suggestion.params["c"] == "p"))
+    assert len(tried) == 6
