@@ -6,6 +6,7 @@ prints goes to the worker's stderr. A worker that dies takes only its run with i
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -94,5 +95,6 @@ def serve(do: Callable[[Job], None]) -> None:
             error = None
         except Exception:
             error = traceback.format_exc().strip()
+        gc.collect()  # models of a run refer to each other; left alone, those of many runs pile up to gigabytes
         answers.write(json.dumps(error) + "\n")
         answers.flush()

@@ -33,6 +33,7 @@ from jumbo_bo.methods.nets import NetRecipe
 from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, posterior
 from jumbo_bo.models.population import alone, informed, population
 from jumbo_bo.search.acquisition import Score, log_expected_improvement
+from jumbo_bo.search.argmax import Finite
 
 Array = npt.NDArray[np.float64]
 Weighted = Sequence[tuple[float, GP]]
@@ -55,7 +56,8 @@ class JumboMixture(NetRecipe):
             return _first(view)
         gps = self.models(view)
         best = float(average(gps, view.domain.featurise(view.taken)).mean.max())
-        return Choice(view.domain.argmax(improvement(gps, best), view.rng, view.hints, view.taken), mixture(gps))
+        score = improvement(gps, best, may_repeat=not isinstance(view.domain, Finite))
+        return Choice(view.domain.argmax(score, view.rng, view.hints, view.taken), mixture(gps))
 
     def surrogate(self, view: View) -> Surrogate:
         return mixture(self.models(view))
@@ -89,14 +91,14 @@ def _first(view: View) -> Choice:
     return Choice(best, gp_surrogate(build(kernel, theta, blocks, view.z)))
 
 
-def improvement(gps: Weighted, best: float) -> Score:
-    """log sum_i w_i EI_i (1 - sqrt(s_i / (sd_i^2 + s_i))), s_i the noise variance (Huang et al., 'Global optimization
-    of stochastic black-box systems via sequential kriging meta-models', 2006): a trial whose result the noise would
-    hide is worth less, above all next to another one."""
+def improvement(gps: Weighted, best: float, may_repeat: bool = False) -> Score:
+    """log sum_i w_i EI_i. Where a trial may be repeated, EI_i is multiplied by 1 - sqrt(s_i / (sd_i^2 + s_i)), s_i the
+    noise variance (Huang et al., 'Global optimization of stochastic black-box systems via sequential kriging
+    meta-models', 2006): a trial next to another one tells little, as noise would hide what it adds."""
 
     def part(w: float, gp: GP, blocks: Blocks) -> Array:
         mean, sd = posterior(gp, blocks)
-        told = np.log1p(-np.sqrt(gp.noise / (np.asarray(sd, dtype=float) ** 2 + gp.noise)))
+        told = np.log1p(-np.sqrt(gp.noise / (np.asarray(sd, dtype=float) ** 2 + gp.noise))) if may_repeat else 0.0
         return np.asarray(math.log(w) + log_expected_improvement(mean, sd, best) + told)
 
     return lambda blocks: np.asarray(np.logaddexp.reduce([part(w, gp, blocks) for w, gp in gps]))
