@@ -115,7 +115,7 @@ def test_the_picture_is_that_of_the_imports() -> None:
 
 def test_the_walk_of_a_suggestion() -> None:
     calls, crossings = house.walk(trials=2)
-    assert {"optimizer.py", "methods/joint.py", "models/gp.py", "search/argmax.py", "explain.py"} <= set(calls)
+    assert {"optimizer.py", "methods/mixture.py", "models/gp.py", "search/argmax.py", "explain.py"} <= set(calls)
     assert len(calls) <= crossings < calls.total()
 
 

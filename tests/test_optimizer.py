@@ -121,7 +121,7 @@ def test_a_value_that_is_no_number_is_an_error_and_the_suggestion_stays_pending(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "magic"}, "method is 'magic', expected one of jumbo-joint"),
+        ({"method": "magic"}, "method is 'magic', expected one of jumbo-mixture"),
         ({"direction": "up"}, "direction is 'up'"),
         ({"n_trials": 0}, "n_trials is 0"),
         ({"candidates": []}, "candidate list"),

@@ -31,9 +31,9 @@ Weighted = Sequence[tuple[float, GP]]
 OLD_BLOCKS = ("g", "h", "m", "dev")
 INTERVAL = 0.95  # quantile: nine of ten values should fall between low and high
 OLD_TRIALS = 2  # that old runs are worth, as trials by which the scale of the values is known; not measured
-WIDER = (
-    1.25  # a point is chosen for an optimistic prediction of the hyperparameters that fit best; benchmarks/coverage.py
-)
+# A point is chosen for an optimistic prediction of the hyperparameters that fit best, which is too sure of itself; more
+# so where nothing but the trials tells of the scale and the noise. Both by benchmarks/coverage.py.
+WIDER, WIDER_ALONE = 1.25, 1.5
 WITNESSES = 5_000  # good old runs looked through for the nearest ones, of all tasks together
 NEAREST = 3
 AVERAGE = 0.25  # standard deviations: closer than this is called average
@@ -137,7 +137,8 @@ def _by_source(gps: Weighted, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) 
 def predictions(surrogate: Surrogate, blocks: Blocks, warp: Warp, sign: float, reach: float) -> list[Prediction]:
     """In the user's units. `reach` is how many standard deviations of a value the interval goes to either side."""
     (mean, sd), far = surrogate.predict(blocks), reach * surrogate.observed(blocks).sd
-    middle, below, above, *ends = sign * warp.inverse(np.stack([mean, mean - sd, mean + sd, mean - far, mean + far]))
+    middle, below, above = sign * warp.inverse(np.stack([mean, mean - sd, mean + sd]))
+    ends = sign * warp.straight(np.stack([mean - far, mean + far]))
     low, high = np.minimum(*ends), np.maximum(*ends)
     return [Prediction(*map(float, row)) for row in zip(middle, np.abs(above - below) / 2, low, high, strict=True)]
 
@@ -147,8 +148,8 @@ def interval_reach(trials: int, old_scale: bool) -> float:
     finished trials and the old runs tell of the scale; without old runs one trial is spent on the mean."""
     if trials == 0:
         return float(ndtri(INTERVAL))
-    freedom = max(1, trials + OLD_TRIALS if old_scale else trials - 1)
-    return WIDER * float(stdtrit(freedom, INTERVAL))
+    freedom, wider = (trials + OLD_TRIALS, WIDER) if old_scale else (max(1, trials - 1), WIDER_ALONE)
+    return wider * float(stdtrit(freedom, INTERVAL))
 
 
 def trust(surrogate: Surrogate | None, reference: Blocks) -> float | None:

@@ -35,7 +35,7 @@ from jumbo_bo.extras import require
 from jumbo_bo.learning.cache import learned
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past import Past
-from jumbo_bo.methods import METHODS, Choice, Recipe, View, name_of
+from jumbo_bo.methods import DEFAULT, METHODS, Choice, Recipe, View, name_of
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.threads import one_thread
 from jumbo_bo.paths import at_home
@@ -68,7 +68,7 @@ class Optimizer:
         history: History | Past | None = None,
         direction: Direction = "minimize",
         n_trials: int | None = None,
-        method: str | Recipe = "jumbo-joint",
+        method: str | Recipe = DEFAULT,
         seed: int = 0,
         candidates: Sequence[Params] | None = None,
         cache: str | Path | None = None,

@@ -28,7 +28,7 @@ from jumbo_bo.data.readers import from_study
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning import cache as learned
 from jumbo_bo.learning.past import Past
-from jumbo_bo.methods import Recipe
+from jumbo_bo.methods import DEFAULT, Recipe
 from jumbo_bo.optimizer import Direction, Optimizer
 from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.space import Params, Space
@@ -58,7 +58,7 @@ class JumboSampler(BaseSampler):
         self,
         history: History | Past | None = None,
         search_space: Space | Mapping[str, BaseDistribution] | None = None,
-        method: str | Recipe = "jumbo-joint",
+        method: str | Recipe = DEFAULT,
         n_trials: int | None = None,
         seed: int | None = None,
         *,

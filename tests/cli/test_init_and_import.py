@@ -150,7 +150,7 @@ def test_options_commented_out_are_right_when_switched_on(folder: Path, files: t
         "on_bad_rows",
     }
     assert (study.job.command, study.job.input, study.job.workers) == (("python", "train.py"), "json", 2)
-    assert study.method == "jumbo-joint"
+    assert study.method == "jumbo-mixture"
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,17 @@ def test_inverse_undoes_the_warp(y: Array, like: list[Warp]) -> None:
     assert np.all(np.abs(warp.inverse(warp(y)) - y) <= tolerance)
 
 
+@given(WARPS, st.floats(-2.9, 2.9))
+def test_straight_is_the_inverse_before_the_knee(warp: Warp, z: float) -> None:
+    np.testing.assert_allclose(warp.straight(np.array([z])), warp.inverse(np.array([z])))
+
+
+def test_straight_makes_no_wild_promise_beyond_the_knee() -> None:
+    losses = Warp(-1, 0.0, 1.0)  # r = -log(loss)
+    np.testing.assert_allclose(losses.straight(np.array([-6.0, 6.0])), [-np.exp(6.0), -np.exp(-6.0)])
+    assert losses.inverse(np.array([-6.0]))[0] < -1e9
+
+
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=30), st.lists(st.floats(-1e3, 1e3), max_size=5))
 def test_no_input_leaves_the_finite_numbers(y: list[float], z: list[float]) -> None:
     warp = fit_warp(np.array(y))

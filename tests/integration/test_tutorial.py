@@ -54,7 +54,7 @@ def test_demo_needs_nothing_else(installed: Installed, folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "There are 15,552 configurations" in done.stdout
-    ranks = re.findall(r"│ jumbo-joint │ +(\d+) │", done.stdout)
+    ranks = re.findall(r"│ jumbo-mixture │ +(\d+) │", done.stdout)
     assert int(ranks[0]) < 300, "the first trial already knows the old runs"
     assert [file.name for file in folder.iterdir()] == ["jumbo-demo.db"]
 

@@ -85,5 +85,5 @@ def test_a_box_without_width_in_a_continuous_space_still_gives_different_points(
 
 
 def test_one_old_task_is_too_few_and_a_net_is_not_enough():
-    with pytest.raises(ValueError, match=r"at least 2 old tasks to span a box, got 1; add old runs .* jumbo-joint"):
+    with pytest.raises(ValueError, match=r"at least 2 old tasks to span a box, got 1; add old runs .* jumbo-mixture"):
         Optimizer(SPACE, History(SPACE, HISTORY.tasks[:1]), method="box-gp-ucb")

@@ -16,6 +16,7 @@ from jumbo_bo.bench.run import Run, parse_method, run_suite, split_names, unfini
 from jumbo_bo.bench.suites import SUITES, USUAL
 from jumbo_bo.errors import InputError, MissingFile, UserError
 from jumbo_bo.extras import require
+from jumbo_bo.methods import DEFAULT
 from jumbo_bo.paths import at_home
 
 app = typer.Typer(
@@ -27,7 +28,7 @@ app = typer.Typer(
 )
 
 SuiteName = Annotated[str, typer.Argument(help=f"One of: {', '.join(SUITES)}")]
-Methods = Annotated[str, typer.Option(help="For example: jumbo-joint,gp-ucb,jumbo:warm=g")]
+Methods = Annotated[str, typer.Option(help="For example: jumbo-mixture,gp-ucb,jumbo:warm=g")]
 WHERE = "Folder for the runs and the report; runs that are already there are not repeated."
 Out = Annotated[Path, typer.Option(help=WHERE, metavar="FOLDER", parser=lambda text: Path(at_home(text)))]
 Problems = Annotated[str, typer.Option(help="Only these problems, separated by commas.")]
@@ -63,7 +64,7 @@ def _suite_command(suite: str) -> Callable[..., None]:
         half, out = _half(suite, split, out, old)
         listed = half
         if quick:
-            methods, seeds, trials, out = "jumbo-joint,gp-ucb,random", 2, 30, out / "quick"
+            methods, seeds, trials, out = "jumbo-mixture,gp-ucb,random", 2, 30, out / "quick"
             listed = half[: SUITES[suite].quick]
         chosen = _checked_methods(methods)
         names = _problems(suite, problems, data, listed)
@@ -88,11 +89,11 @@ for _name, _suite in SUITES.items():
     app.command(
         _name,
         help=f"{_suite.text}\n\nRuns every problem, method and seed that is not finished yet.",
-        epilog=f"Example: `jumbo bench {_name} --methods jumbo-joint,gp-ucb --seeds 5 --jobs 2`",
+        epilog=f"Example: `jumbo bench {_name} --methods jumbo-mixture,gp-ucb --seeds 5 --jobs 2`",
     )(_suite_command(_name))
 
 
-@app.command(epilog="Example: `jumbo bench report fcnet-dt --methods jumbo-joint,gp-ucb`")
+@app.command(epilog="Example: `jumbo bench report fcnet-dt --methods jumbo-mixture,gp-ucb`")
 def report(
     suite: SuiteName,
     trials: Annotated[int | None, typer.Option(help="Runs of this length; default: the longest.")] = None,
@@ -123,7 +124,7 @@ def summary(
     methods: Annotated[
         str, typer.Option(help="Only these methods; default: all but variants such as jumbo:warm=g.")
     ] = "",
-    reference: Annotated[str, typer.Option(help="The method the others are compared with.")] = summaries.DEFAULT,
+    reference: Annotated[str, typer.Option(help="The method the others are compared with.")] = DEFAULT,
     out: Out = RESULTS,
 ) -> None:
     """Compare methods over several suites, each with the same weight: summary.md, summary.png and summary.html."""

@@ -26,12 +26,12 @@ from jumbo_bo.bench.tables import SMALL, table
 from jumbo_bo.data.history import History
 from jumbo_bo.data.storage import opened
 from jumbo_bo.learning.past import Past
-from jumbo_bo.methods import METHODS
+from jumbo_bo.methods import DEFAULT, METHODS
 from jumbo_bo.optimizer import Optimizer, Suggestion
 from jumbo_bo.space.space import Array, Params
 from jumbo_bo.studies import attributes
 
-METHOD, RIVAL = "jumbo-joint", "gp-ucb"
+METHOD, RIVAL = DEFAULT, "gp-ucb"
 RECIPE = METHODS[METHOD]
 MARKS = (1, 5, 10, 20, 50, 100)
 

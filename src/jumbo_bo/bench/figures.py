@@ -22,7 +22,8 @@ from jumbo_bo.space.space import Array
 RED, ORANGE, BLUE, PURPLE, BROWN = "#d62728", "#ff7f0e", "#1f77b4", "#9467bd", "#8c564b"
 GREY, GREEN, TEAL, OLIVE, PINK = "#7f7f7f", "#2ca02c", "#17a2a2", "#9a9a1e", "#e377c2"
 STYLES = {
-    "jumbo-joint": (RED, "-"),
+    "jumbo-mixture": (RED, "-"),
+    "jumbo-joint": (RED, ":"),
     "jumbo": (ORANGE, "-"),
     "jumbo-blr": (ORANGE, "--"),
     "jumbo-constant": (ORANGE, ":"),

@@ -25,7 +25,7 @@ from jumbo_bo.errors import InputError
 NAVAL_TO_PARKINSONS = "parkinsons-from-naval"
 EXAMPLES = {"from": "naval+protein", "rows": "300", "tasks": "1"}
 MOST_ROWS = 100_000
-USUAL = "jumbo-joint,jumbo,gp-ucb,rgpe,tpe,random"  # without optuna-gp, which needs torch
+USUAL = "jumbo-mixture,jumbo,gp-ucb,rgpe,tpe,random"  # without optuna-gp, which needs torch
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from jumbo_bo.bench.reports import REFERENCE, load
 from jumbo_bo.bench.run import Row
 from jumbo_bo.bench.stats import COLD, Curves
 from jumbo_bo.errors import InputError
+from jumbo_bo.methods import DEFAULT
 
-DEFAULT = "jumbo-joint"
 WORST = 5  # problems shown for each method
 
 

@@ -50,7 +50,7 @@ def _study(name: str, direction: str) -> Iterator[Line]:
     yield f"direction = {written(direction)}", '"minimize": smaller is better; or "maximize"'
     yield "trials = 50", "number of trials; you can add more later"
     yield 'storage = "sqlite:///study.db"', "any Optuna storage; a relative path starts at this file's folder"
-    yield '# method = "jumbo-joint"', "or jumbo, gp-ucb, rgpe, gcp, ...: see docs/baselines.md"
+    yield '# method = "jumbo-mixture"', "or jumbo, gp-ucb, rgpe, gcp, ...: see docs/baselines.md"
     yield "# seed = 0", "another seed gives other suggestions"
 
 

@@ -48,7 +48,11 @@ class Warp:
     def inverse(self, z: Array) -> Array:
         z = np.asarray(z, dtype=float)
         over = np.minimum(np.maximum(np.abs(z) - KNEE, 0.0), 700.0)
-        z = np.where(over > 0, np.sign(z) * (KNEE + np.expm1(over)), z)
+        return self.straight(np.where(over > 0, np.sign(z) * (KNEE + np.expm1(over)), z))
+
+    def straight(self, z: Array) -> Array:
+        """The inverse as if nothing had been squashed. For the ends of an interval: undone twice over, by `squash` and
+        by the logarithm, a modest doubt would reach from 1e-77 to 1e69."""
         with np.errstate(over="ignore"):
             r = np.clip(self.centre + self.scale * z, -HUGE, HUGE)
         if self.sign == 0:

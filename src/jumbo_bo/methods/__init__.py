@@ -57,6 +57,9 @@ METHODS: dict[str, Recipe] = {
 }
 
 
+DEFAULT = "jumbo-mixture"
+
+
 def name_of(recipe: Recipe) -> str:
     """The name of a method; of one with other options, that of the first of its kind."""
     names = [name for name, known in METHODS.items() if known == recipe]
@@ -66,6 +69,7 @@ def name_of(recipe: Recipe) -> str:
 
 __all__ = [
     "BOHB",
+    "DEFAULT",
     "DNGO",
     "FSBO",
     "GCP",

@@ -65,7 +65,7 @@ class BoxGPUCB(Recipe):
         if len(history.tasks) < 2:
             raise InputError(
                 f"box-gp-ucb needs at least 2 old tasks to span a box, got {len(history.tasks)}; "
-                "add old runs of another task, or use a method that learns from one, such as jumbo-joint"
+                "add old runs of another task, or use a method that learns from one, such as jumbo-mixture"
             )
 
     def learn(self, history: History, seed: int) -> Box:

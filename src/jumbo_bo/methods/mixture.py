@@ -70,7 +70,8 @@ class JumboMixture(NetRecipe):
         known = _population(view)
         odds = math.log(self.prior) - math.log1p(-self.prior) + view.fit(known).log_likelihood
         w = 0.5 * (1.0 + math.tanh(0.5 * (odds - view.fit(cold).log_likelihood)))
-        return [(weight, view.model(k)) for weight, k in ((w, known), (1.0 - w, cold)) if weight > NEGLIGIBLE]
+        heard = [(weight, kernel) for weight, kernel in ((w, known), (1.0 - w, cold)) if weight > NEGLIGIBLE]
+        return [(weight if len(heard) > 1 else 1.0, view.model(kernel)) for weight, kernel in heard]
 
 
 def _alone(view: View) -> Kernel:
@@ -116,6 +117,5 @@ def average(gps: Weighted, blocks: Blocks, noise: bool = False) -> Normal:  # (m
         means.append(mean)
         variances.append(sd**2 + (gp.noise if noise else 0.0))
     w = np.array([weight for weight, _ in gps], dtype=means[0].dtype)
-    w /= w.sum()
     middle = w @ np.array(means)
     return Normal(middle, np.sqrt(w @ (np.array(variances) + (np.array(means) - middle) ** 2)))

@@ -56,7 +56,7 @@ class MTGP(Recipe):
         if history.n_rows > self.most_rows:
             raise InputError(
                 f"mt-gp is an exact GP of all old rows and takes at most {self.most_rows:,}, but there are "
-                f"{history.n_rows:,}; use a method without this limit (jumbo-joint, rgpe), or read a sample of the "
+                f"{history.n_rows:,}; use a method without this limit (jumbo-mixture, rgpe), or read a sample of the "
                 f"rows: History.from_frame(frame.sample({self.most_rows}, seed=0), space, ...)"
             )
 

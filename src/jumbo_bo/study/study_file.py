@@ -24,7 +24,7 @@ from optuna.distributions import (
 from jumbo_bo.data.history import History
 from jumbo_bo.data.storage import checked, located, sqlite_file
 from jumbo_bo.errors import UserError
-from jumbo_bo.methods import METHODS
+from jumbo_bo.methods import DEFAULT, METHODS
 from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Space
 from jumbo_bo.study import toml
@@ -42,7 +42,7 @@ class StudyFile:
     storage: str = "sqlite:///study.db"  # as written; see `address`
     direction: Literal["minimize", "maximize"] = "minimize"
     trials: int = 50
-    method: str = "jumbo-joint"
+    method: str = DEFAULT
     seed: int = 0
     old_runs: tuple[OldRuns, ...] = ()
     job: Job = Job(())
