@@ -101,13 +101,13 @@ def test_hours_add_up_over_methods_and_suites(tmp_path: Path, put: Put) -> None:
 
 
 def test_suites_of_other_lengths_failed_trials_and_a_single_seed(tmp_path: Path, put: Put) -> None:
-    for method, scale in (("jumbo-joint", 1.0), ("gp-ucb", 2.0)):
+    for method, scale in (("jumbo-mixture", 1.0), ("gp-ucb", 2.0)):
         put(method, 0, [float("inf")] * 3 + [scale] * 9, suite="long")
         put(method, 0, [float("inf")] * 5 + [scale] * 5, "failing", "demo")
         put(method, 0, [float("inf")] * 10, "never", "demo")
         put(method, 0, scale, "q", "demo")
     text = summaries.summary(tmp_path, ["demo", "long"], None, [])
-    assert "| gp-ucb | 3 | 3 |" in section(text, "Paired differences to jumbo-joint")  # not 'never'
+    assert "| gp-ucb | 3 | 3 |" in section(text, "Paired differences to jumbo-mixture")  # not 'never'
     assert "nan" not in text
     assert "inf" not in text
     assert (tmp_path / "summary.png").read_bytes().startswith(b"\x89PNG")
@@ -130,10 +130,10 @@ def test_who_is_drawn() -> None:
 
 
 def test_relatives_are_drawn_in_colours_of_their_own() -> None:
-    look = overview.colours(["jumbo-joint", "box-gp-ucb", "gp-ucb", "jumbo:warm=g"])
+    look = overview.colours(["jumbo-mixture", "box-gp-ucb", "gp-ucb", "jumbo:warm=g"])
     assert len({colour for colour, _ in look.values()}) == 4
-    assert list(look)[:2] == ["jumbo-joint", "box-gp-ucb"]
-    assert look["jumbo-joint"] == figures.STYLES["jumbo-joint"]
+    assert list(look)[:2] == ["jumbo-mixture", "box-gp-ucb"]
+    assert look["jumbo-mixture"] == figures.STYLES["jumbo-mixture"]
     assert look["gp-ucb"] == figures.STYLES["gp-ucb"]
     assert len(overview.colours([str(i) for i in range(20)])) == 20  # more than there are: some share
 
