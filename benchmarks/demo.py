@@ -1,4 +1,4 @@
-"""Is the demo ahead of a search without old runs? The rank of what a user would take home, after 1, 5, 10 and 30 trials.
+"""Is the demo ahead of a search without old runs? The rank of what a user would take home after 1 to 30 trials.
 
     python benchmarks/demo.py            # four data sets, ten seeds: ten minutes of one core
     python benchmarks/demo.py --seeds 3
