@@ -64,6 +64,9 @@ TESTS = {
     "optimizer": ["test_optimizer.py", "test_optimizer_view.py"],
     "trials": ["test_optimizer.py", "test_optimizer_view.py"],
     "methods/joint": ["methods/test_joint.py"],
+    "methods/mixture": ["methods/test_mixture.py"],
+    "learning/priors": ["learning/test_priors.py"],
+    "models/population": ["models/test_population.py", "methods/test_mixture.py"],
     "methods/jumbo": ["methods/test_jumbo.py", "methods/test_ablations.py"],
     "studies": ["test_studies.py", "sampler"],
 }

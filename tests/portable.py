@@ -36,6 +36,9 @@ OTHERS = [
     "learning/test_training.py",
     "learning/test_pretrain.py",
     "learning/test_ensemble.py",
+    "learning/test_priors.py",
+    "models/test_population.py",
+    "methods/test_mixture.py",
 ]
 # OpenBLAS's name of a processor, and the newest instructions that XLA may use there.
 PROCESSORS = {"Prescott": "SSE4_2", "Haswell": "AVX2", "SkylakeX": "AVX512", "Zen": "AVX2"}
