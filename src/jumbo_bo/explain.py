@@ -9,7 +9,7 @@ Notation, all in standardised units (larger is better)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -20,13 +20,11 @@ from scipy.special import ndtri, stdtrit
 from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.methods import Choice, View
-from jumbo_bo.methods.base import Surrogate
-from jumbo_bo.models.gp import GP, Blocks, mean_by_term, prior_mean
+from jumbo_bo.methods.base import Surrogate, Weighted
+from jumbo_bo.models.gp import Blocks, mean_by_term, prior_mean
 from jumbo_bo.space.space import Params, Space
 
 Array = npt.NDArray[np.float64]
-
-Weighted = Sequence[tuple[float, GP]]
 
 OLD_BLOCKS = ("g", "h", "m", "dev")
 INTERVAL = 0.95  # quantile: nine of ten values should fall between low and high

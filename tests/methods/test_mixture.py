@@ -130,6 +130,12 @@ def test_without_old_runs_it_spreads_three_points_and_then_searches():
     assert optimizer.best.value < 0.002
 
 
+@pytest.mark.parametrize("prior", [0.0, 1.0, -1.0, math.nan])
+def test_a_prior_weight_that_no_trial_could_change_is_refused(prior):
+    with pytest.raises(ValueError, match=r"prior is .*, expected a weight between 0 and 1"):
+        Optimizer(SPACE, method=JumboMixture(prior=prior))
+
+
 def test_one_old_task():
     optimizer = played(old_runs(0.35), 5)
     assert optimizer.best.value < 0.01

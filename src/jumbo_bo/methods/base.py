@@ -7,7 +7,7 @@ Notation
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
@@ -32,6 +32,7 @@ from jumbo_bo.space.space import Space
 
 Array = npt.NDArray[np.float64]
 Made = TypeVar("Made")
+Weighted = Sequence[tuple[float, GP]]  # GPs of the same trials; the weights sum to one
 Schedule = Literal["paper", "anytime", "theory"]
 
 RESTART = 10  # every so many trials a model is searched from scratch, in between from the last optimum
@@ -128,8 +129,7 @@ class Surrogate:
 
     predict: Predict  # of the function
     observed: Predict  # of what a trial would show, noise included
-    # An average of GPs of the same trials, by weight: its mean splits into what old runs and new trials say.
-    gps: tuple[tuple[float, GP], ...] = ()
+    gps: Weighted = ()  # a model that is an average of GPs: its mean splits into what old runs and new trials say
 
 
 def gp_surrogate(gp: GP) -> Surrogate:

@@ -20,15 +20,16 @@ may be far better on the new one. The level of the values is not known yet and t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from jumbo_bo.data.history import History
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning.training import Pretraining
-from jumbo_bo.methods.base import Choice, Surrogate, View, gp_surrogate, space_filling
+from jumbo_bo.methods.base import Choice, Surrogate, View, Weighted, gp_surrogate, space_filling
 from jumbo_bo.methods.nets import NetRecipe
 from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, posterior
 from jumbo_bo.models.population import alone, informed, population
@@ -36,7 +37,6 @@ from jumbo_bo.search.acquisition import Score, log_expected_improvement
 from jumbo_bo.search.argmax import Finite
 
 Array = npt.NDArray[np.float64]
-Weighted = Sequence[tuple[float, GP]]
 
 NEGLIGIBLE = 1e-4  # weight of a model that is not asked, as it would change nothing
 
@@ -48,6 +48,12 @@ class JumboMixture(NetRecipe):
     preset: str | Pretraining = "default"
 
     old_scale = True
+
+    def check(self, history: History) -> None:
+        if not 0 < self.prior < 1:
+            raise InputError(
+                f"prior is {self.prior!r}, expected a weight between 0 and 1; to leave the old runs out, pass no history"
+            )
 
     def __call__(self, view: View) -> Choice:
         if view.past is None and (first := space_filling(view, self.initial)):
@@ -106,7 +112,7 @@ def improvement(gps: Weighted, best: float, may_repeat: bool = False) -> Score:
 
 
 def mixture(gps: Weighted) -> Surrogate:
-    return Surrogate(partial(average, gps), partial(average, gps, noise=True), tuple(gps))
+    return Surrogate(partial(average, gps), partial(average, gps, noise=True), gps)
 
 
 def average(gps: Weighted, blocks: Blocks, noise: bool = False) -> Normal:  # (m, .) -> mean (m,), sd (m,)
