@@ -52,7 +52,7 @@ class JumboMixture(NetRecipe):
     def check(self, history: History) -> None:
         if not 0 < self.prior < 1:
             raise InputError(
-                f"prior is {self.prior!r}, expected a weight between 0 and 1; to leave the old runs out, pass no history"
+                f"prior is {self.prior!r}, expected a weight between 0 and 1; without old runs, pass no history"
             )
 
     def __call__(self, view: View) -> Choice:
