@@ -34,6 +34,7 @@ OLD_TRIALS = 2  # that old runs are worth, as trials by which the scale of the v
 WIDER, WIDER_ALONE = 1.25, 1.5
 WITNESSES = 5_000  # good old runs looked through for the nearest ones, of all tasks together
 NEAREST = 3
+SURE = 0.95  # a chance of success from here on is not mentioned
 AVERAGE = 0.25  # standard deviations: closer than this is called average
 
 
@@ -70,6 +71,7 @@ class Explanation:
     beta: float | None
     inside_gate: bool | None
     nearest: tuple[OldRun, ...]
+    success: float | None = None  # probability that the trial has a value; None: nothing has failed yet
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values (NaN becomes None), as kept in a storage."""
@@ -87,6 +89,7 @@ class Explanation:
             beta=plain["beta"],
             inside_gate=plain["inside_gate"],
             nearest=tuple(OldRun(**run) for run in plain["nearest"]),
+            success=plain.get("success"),  # not in studies from before
             **numbers,
         )
 
@@ -197,7 +200,8 @@ def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction) -> s
         return f"{choice.note}."
     gate = {None: "", True: "; inside the warm gate", False: "; outside the warm gate"}[choice.inside_gate]
     expected = f"expected {predicted.mean:.3g} (90%: {predicted.low:.3g} to {predicted.high:.3g})"
-    return f"{choice.note or _voices(p, choice, view)}{gate}. {_motive(p, view)}: {expected}."
+    risk = f" Chance of success: {choice.success:.0%}." if (choice.success or 1.0) < SURE else ""
+    return f"{choice.note or _voices(p, choice, view)}{gate}. {_motive(p, view)}: {expected}.{risk}"
 
 
 def _voices(p: Parts, choice: Choice, view: View) -> str:
@@ -210,10 +214,15 @@ def _voices(p: Parts, choice: Choice, view: View) -> str:
     if not listens:
         return f"{trials.capitalize()} {rate} this {_opinion(p.new)}"
     if n == 0:
-        return f"Old runs rate this {_opinion(p.old)}; no trials yet"
+        return f"Old runs rate this {_opinion(p.old)}; {_without_values(view)}"
     agree = _side(p.old) == _side(p.new)
     says = f"; {trials} agree{'' if n != 1 else 's'}" if agree else f", {trials} {_opinion(p.new)}"
     return f"Old runs rate this {_opinion(p.old)}{says}"
+
+
+def _without_values(view: View) -> str:
+    f = len(view.failed)
+    return "no trials yet" if f == 0 else "your one trial failed" if f == 1 else f"your {f} trials failed"
 
 
 def _opinion(z: float) -> str:
@@ -228,7 +237,7 @@ def _side(z: float) -> str:
 def _motive(p: Parts, view: View) -> str:
     """Exploiting: expected to beat the best so far. Exploring: only its uncertainty could."""
     if len(view.z) == 0:
-        return "First trial"
+        return "No value yet" if len(view.failed) else "First trial"
     return "Exploiting" if p.mean >= view.z.max() else "Exploring"
 
 

@@ -148,7 +148,7 @@ class Optimizer:
         self._finish(suggestion, self._sign * number if math.isfinite(number) else FAILED)
 
     def fail(self, suggestion: Suggestion | Mapping[str, Any]) -> None:
-        """The configuration could not be evaluated. It counts as bad as the worst seen and is not proposed again."""
+        """The configuration could not be evaluated. It is not proposed again, and less is expected of those like it."""
         self._finish(suggestion, FAILED)
 
     @property
@@ -223,7 +223,7 @@ class Optimizer:
         return self._view(self._finished())
 
     def _finished(self) -> Trials:
-        return Trials(tuple(self._trials), self._n_old, self.space.d, self._old_warps)
+        return Trials.of(self._trials, self._n_old, self.space.d, self._old_warps, self.recipe.models_failures)
 
     def _view(self, trials: Trials) -> View:
         pending = self._pending.points
@@ -233,9 +233,10 @@ class Optimizer:
             past=self.past,
             u=trials.u,
             z=trials.z,
+            failed=trials.failed,
             old=trials.old,
             pending=np.array(pending).reshape(len(pending), self.space.d),
-            t=len(trials) - trials.old + len(pending) + 1,
+            t=len(self._trials) - self._n_old + len(pending) + 1,
             horizon=self.n_trials,
             seed=self.seed,
             fit=partial(self._fits.gp, self._domain.featurise, trials),
@@ -261,6 +262,7 @@ class Optimizer:
             beta=choice.beta,
             inside_gate=choice.inside_gate,
             nearest=nearest(self._witnesses, best.u),
+            success=choice.success,
         )
         return Suggestion(len(self.suggestions), params, explanation)
 

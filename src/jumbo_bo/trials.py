@@ -8,6 +8,7 @@ Notation
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -43,6 +44,14 @@ class Trials:
     old: int  # rows of the target's old data
     d: int
     like: tuple[Warp, ...] = ()  # how the old tasks' values are distributed
+    failures: tuple[Trial, ...] = ()  # trials without a value, where they are not among the rows
+
+    @classmethod
+    def of(cls, told: Iterable[Trial], old: int, d: int, like: tuple[Warp, ...], apart: bool) -> Trials:
+        """With failures among the rows, as bad as the worst, or apart."""
+        rows = tuple(told)
+        failed = tuple(t for t in rows if apart and math.isnan(t.y))
+        return cls(tuple(t for t in rows if not (apart and math.isnan(t.y))), old, d, like, failed)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -54,6 +63,10 @@ class Trials:
     @cached_property
     def u(self) -> Array:
         return np.array([t.u for t in self.rows]).reshape(len(self), self.d)
+
+    @property
+    def failed(self) -> Array:
+        return np.array([t.u for t in self.failures]).reshape(len(self.failures), self.d)
 
     @cached_property
     def z(self) -> Array:

@@ -67,13 +67,14 @@ class Source:
     task: str  # name of the task when no column names it
     place: Callable[[int], str] = "row {}".format  # index of a row -> where a person finds it
     skipped: tuple[Dropped, ...] = ()  # rows left out before they became a frame
+    failed: tuple[Array, ...] = ()  # (d,) each: configurations among them that failed
 
 
 def parse(
     frame: pl.LazyFrame, space: Space, columns: Columns, source: Source
-) -> tuple[dict[str, tuple[Array, Array]], Report]:
-    """Usable rows, task -> (u, y), and how the source was read. No usable row is not an error here: other sources
-    may have some."""
+) -> tuple[dict[str, tuple[Array, ...]], Report]:
+    """Usable rows, task -> (u, y, failed), and how the source was read. No usable row is not an error here: other
+    sources may have some. A row without a value is a run that failed; of a task that has no others nothing is kept."""
     frame = _renamed(frame, columns.rename or {}, source)
     found = frame.collect_schema().names()
     used = _used_columns(found, space, columns, source)
@@ -82,7 +83,9 @@ def parse(
     faults = _Faults(rows, source)
 
     names, code = _task_codes(rows, columns.task, faults)
+    named = faults.code == 0
     y = _objective(rows[columns.objective], faults) * (-1.0 if columns.direction == "minimize" else 1.0)
+    failed = named & (faults.code > 0)
     u, missing, fill = np.empty((rows.height, space.d)), {}, columns.fill or {}
     for i, (name, axis) in enumerate(zip(space.names, space.axes, strict=True)):
         if name in used:
@@ -106,7 +109,11 @@ def parse(
         read[source.task] += sum(d.count for d in source.skipped)
         dropped[source.task] = (*source.skipped, *dropped.get(source.task, ()))
     report = Report(source.name, columns.direction, read, dropped, missing, extra)
-    return _by_task(names, code[ok], u[ok], y[ok]), report
+    failed &= np.isfinite(u).all(axis=1)
+    lost = {name: list(points) for name, (points,) in _by_task(names, code[failed], u[failed]).items()}
+    lost[source.task] = [*lost.get(source.task, ()), *source.failed]
+    values = _by_task(names, code[ok], u[ok], y[ok])
+    return {name: (*arrays, np.array(lost.get(name, ()))) for name, arrays in values.items()}, report
 
 
 def to_polars(frame: Any) -> pl.LazyFrame:
@@ -265,11 +272,11 @@ def _by_distinct(values: pl.Series, encode: Callable[[Any], Array]) -> Array:  #
     return np.array(mapped.to_numpy())
 
 
-def _by_task(names: Sequence[str], code: Codes, u: Array, y: Array) -> dict[str, tuple[Array, Array]]:
+def _by_task(names: Sequence[str], code: Codes, *arrays: Array) -> dict[str, tuple[Array, ...]]:
     order = np.argsort(code, kind="stable")
     ends = np.searchsorted(code[order], np.arange(len(names) + 1))
     parts = {name: order[a:b] for name, a, b in zip(names, ends[:-1], ends[1:], strict=True) if b > a}
-    return {name: (u[rows], y[rows]) for name, rows in parts.items()}
+    return {name: tuple(array[rows] for array in arrays) for name, rows in parts.items()}
 
 
 def _pandas_column(name: str, values: Any) -> pl.Series:

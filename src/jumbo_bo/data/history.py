@@ -2,6 +2,7 @@
 
 Notation
     u       (n, d) configurations in [0, 1], see space/space.py
+    failed  (f, d) configurations without a value: NaN, infinite, missing
     y       (n,)   objective, larger is better
     z       (n,)   = warp(y), comparable between tasks, see warp.py
     tasks   K old tasks (paper: D^(1) ... D^(K)), each with its own inputs
@@ -15,7 +16,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -37,17 +38,21 @@ class Task:
     name: str
     u: Array  # (n, d)
     y: Array  # (n,)
+    failed: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (f, d); of any shape when empty
 
     def __post_init__(self) -> None:
         u, y = np.array(self.u, dtype=float), np.array(self.y, dtype=float)  # copies: frozen also means the numbers
         if u.ndim != 2 or y.shape != u.shape[:1]:
             raise InputError(f"task {self.name!r} needs u (n, d) and y (n,), got {u.shape} and {y.shape}")
-        if not (np.all((u >= 0) & (u <= 1)) and np.all(np.abs(y) <= LARGEST)):
-            raise InputError(f"task {self.name!r} needs u in [0, 1] and finite y")
-        u.setflags(write=False)
-        y.setflags(write=False)
-        object.__setattr__(self, "u", u)
-        object.__setattr__(self, "y", y)
+        failed = np.array(self.failed, dtype=float) if np.size(self.failed) else np.zeros((0, u.shape[1]))
+        if failed.shape[1:] != u.shape[1:]:
+            raise InputError(f"task {self.name!r} needs failed (f, {u.shape[1]}), got {failed.shape}")
+        inside = [np.all((points >= 0) & (points <= 1)) for points in (u, failed)]
+        if not (all(inside) and np.all(np.abs(y) <= LARGEST)):
+            raise InputError(f"task {self.name!r} needs u and failed in [0, 1] and finite y")
+        for name, array in (("u", u), ("y", y), ("failed", failed)):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
 
     @cached_property
     def warp(self) -> Warp:
@@ -138,6 +143,7 @@ class History:
             digest.update(f"\n{kind} {len(t.y)} {t.name!r}\n".encode())
             digest.update(t.u.tobytes())
             digest.update(t.y.tobytes())
+            digest.update(t.failed.tobytes())
         return digest.hexdigest()
 
     def sign(self, task: str) -> float:
@@ -193,6 +199,7 @@ class History:
                 "constant: kept out of training": t.constant and t is not self.target,
                 "a single row": n == 1,
                 f"{t.repeats:,} repeated": t.repeats > 0,
+                f"{len(t.failed):,} failed": len(t.failed) > 0,
             }
             used, scale = f"{n:,} / {read.get(t.name, n):,}", "log" if t.warp.sign else "linear"
             said = ", ".join(text for text, holds in remarks.items() if holds)
@@ -204,7 +211,7 @@ class History:
 def from_source(frame: pl.LazyFrame, space: Space, columns: Columns, source: Source) -> History:
     """The history of one source; `checked` refuses one without a usable task, once all sources are in."""
     rows, report = parse(frame, space, columns, source)
-    tasks = [Task(name, u, y) for name, (u, y) in rows.items()]
+    tasks = [Task(name, *arrays) for name, arrays in rows.items()]
     return _assemble(space, tasks, columns.target, columns.direction, (report,))
 
 
@@ -238,7 +245,9 @@ def _merge(tasks: Iterable[Task]) -> list[Task]:
     for t in tasks:
         by_name.setdefault(t.name, []).append(t)
     return [
-        same[0] if len(same) == 1 else Task(name, np.vstack([t.u for t in same]), np.concatenate([t.y for t in same]))
+        same[0]
+        if len(same) == 1
+        else Task(name, *(np.concatenate([getattr(t, part) for t in same]) for part in ("u", "y", "failed")))
         for name, same in by_name.items()
     ]
 

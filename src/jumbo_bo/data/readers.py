@@ -9,7 +9,8 @@ import glob
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,11 @@ from jumbo_bo.data.history import History, checked, from_source
 from jumbo_bo.data.summary import Dropped
 from jumbo_bo.errors import InputError, MissingFile, first_line
 from jumbo_bo.paths import at_home
-from jumbo_bo.space.space import Space
+from jumbo_bo.space.space import Array, Params, Space
 
 PathLike = str | os.PathLike[str]
 
+FAILED = "trial failed"
 OBJECTIVE = "(objective)"  # column of a study's values; cannot collide with a parameter called 'value'
 
 
@@ -47,7 +49,8 @@ def from_study(
 ) -> History:
     """Each study is a task with its own direction; `target` names the one that is the new problem itself.
 
-    Pruned trials count with their last intermediate value; failed and unfinished ones are left out and counted.
+    Pruned trials count with their last intermediate value; failed ones tell where trials fail; unfinished ones are left
+    out. Both are counted.
     Options: rename, fill, on_bad_rows, as in `History.from_frame`.
     """
     several = [studies] if isinstance(studies, optuna.Study) else list(studies)
@@ -180,17 +183,18 @@ def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> Hi
             f"study {name!r} has {len(study.directions)} objectives, but only one can be used; pass "
             "study.trials_dataframe() to History.from_frame with objective= one of its values_ columns"
         )
-    left_out: dict[str, list[int]] = {}  # reason -> numbers of the trials
+    left_out: dict[str, list[FrozenTrial]] = {}  # by reason
     usable: list[tuple[FrozenTrial, float]] = []
     for trial in study.get_trials(deepcopy=False):
         value, reason = outcome(trial)
         if value is not None:
             usable.append((trial, value))
         else:
-            left_out.setdefault(reason, []).append(trial.number)
+            left_out.setdefault(reason, []).append(trial)
     numbers = [trial.number for trial, _ in usable]
-    skipped = tuple(Dropped(why, len(n), f"study {name!r} trial {n[0]}") for why, n in left_out.items())
-    source = Source(f"study {name!r}", name, lambda i: f"trial {numbers[i]}", skipped)
+    skipped = tuple(Dropped(why, len(t), f"study {name!r} trial {t[0].number}") for why, t in left_out.items())
+    failed = tuple(_points([t.params for t in left_out.get(FAILED, ())], space, options))
+    source = Source(f"study {name!r}", name, lambda i: f"trial {numbers[i]}", skipped, failed)
     params = dict.fromkeys(p for trial, _ in usable for p in trial.params) if usable else dict.fromkeys(space.names)
     table = [text_or_typed(p, [trial.params.get(p) for trial, _ in usable]) for p in params]
     table.append(pl.Series(OBJECTIVE, [value for _, value in usable], dtype=pl.Float64))
@@ -204,7 +208,16 @@ def outcome(trial: FrozenTrial) -> tuple[float | None, str]:
         return trial.value, "trial has no value"
     if trial.state == TrialState.PRUNED:
         return trial.intermediate_values.get(trial.last_step or 0), "trial was pruned before it reported a value"
-    return None, "trial failed" if trial.state == TrialState.FAIL else "trial is not finished"
+    return None, FAILED if trial.state == TrialState.FAIL else "trial is not finished"
+
+
+def _points(configurations: Iterable[Params], space: Space, options: Columns) -> Iterator[Array]:
+    """Those that are points of the space."""
+    rename, fill = options.rename or {}, options.fill or {}
+    for params in configurations:
+        with suppress(ValueError):
+            known = {**fill, **{rename.get(name, name): value for name, value in params.items()}}
+            yield space.encode({name: known[name] for name in space.names if name in known})
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -29,6 +29,7 @@ from scipy.linalg import block_diag
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning.past import Past
 from jumbo_bo.learning.row_gp import RowGP, blend
+from jumbo_bo.models.success import Success
 
 Array = npt.NDArray[np.float64]
 Layers = tuple[tuple[Array, Array], ...]
@@ -56,6 +57,7 @@ class FeatureNet(Past):
     gps: Mapping[str, RowGP] = field(default_factory=dict)  # task -> a GP that has a share in its prediction
     dev_basis: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (K, 64) with more than 64 tasks, else empty
     priors: Mapping[str, Array] = field(default_factory=dict)  # "alone", "population" -> (2, p), see priors.py
+    success: Success | None = None  # where old runs failed; None: nowhere
 
     def __post_init__(self) -> None:
         freeze: dict[str, Any] = {

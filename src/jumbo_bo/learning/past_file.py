@@ -24,7 +24,7 @@ from jumbo_bo.space.space import Space
 if TYPE_CHECKING:
     from jumbo_bo.learning.past import Past
 
-FORMAT = 4
+FORMAT = 5
 Arrays = dict[str, npt.NDArray[Any]]
 Kind = TypeVar("Kind", bound="Past")
 

@@ -39,6 +39,7 @@ from threadpoolctl import threadpool_limits
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning import training
+from jumbo_bo.learning.failures import learn_success
 from jumbo_bo.learning.features import SD_FLOOR, Array, FeatureNet, layers_of, side_by_side
 from jumbo_bo.learning.priors import learn_priors
 from jumbo_bo.learning.row_gp import RowGP, learn_row_gps
@@ -280,6 +281,7 @@ def _finish(
     return replace(
         net,
         priors=learn_priors(history.space, [tasks[k] for k in kept], net, seed) if options.priors else {},
+        success=learn_success(history.space, history.tasks, seed),
         info={
             "members": [m.info for m in trained],
             "rows": len(first.rows.x),

@@ -1,7 +1,8 @@
 """What a method is (`Recipe`), what it is given (`View`) and what it returns (`Choice`).
 
 Notation
-    u       (n, d) finished trials, then z (n,) their standardised values, larger is better; failures hold the worst z
+    u       (n, d) finished trials, then z (n,) their standardised values, larger is better. Failures are among them
+            with the worst z, or, for a method that models them, apart from them (`failed`)
     t, T    round (1, 2, ...) and budget, T = None when unknown
 """
 
@@ -57,6 +58,7 @@ class View:
     past: Any  # what the recipe's `learn` returned; None without old runs, or when nothing could be learned
     u: Array
     z: Array
+    failed: Array  # (f, d) trials without a value, of a method that models them
     old: int  # the first so many trials are old data of the target
     pending: Array  # (p, d) proposed, not finished
     t: int
@@ -73,7 +75,7 @@ class View:
 
     @property
     def taken(self) -> Array:
-        return np.vstack([self.u, self.pending])
+        return np.vstack([self.u, self.failed, self.pending])
 
     @property
     def hints(self) -> Array:
@@ -89,6 +91,13 @@ class View:
         if key not in self.memory:
             self.memory[key] = make()
         made: Made = self.memory[key]
+        return made
+
+    def latest(self, name: str, key: Hashable, make: Callable[[], Made]) -> Made:
+        """`kept` for one key at a time: that of the last call."""
+        if self.memory.get((name,), (None,))[0] != key:
+            self.memory[name,] = key, make()
+        made: Made = self.memory[name,][1]
         return made
 
     def chain(self, name: str, step: Callable[[int, Made | None], Made]) -> Made:
@@ -144,6 +153,7 @@ class Choice:
     inside_gate: bool | None = None
     note: str = ""  # why, where the split into old and new does not tell
     aside: bool = False  # there are old runs, and the model leaves them out
+    success: float | None = None  # probability that the trial has a value; None: nothing ever failed
 
 
 class Recipe:
@@ -151,6 +161,7 @@ class Recipe:
     has that is blind to old runs, needs no extra and has no model."""
 
     old_scale: ClassVar[bool] = False  # z is scaled with the help of the old tasks, not by the new values alone
+    models_failures: ClassVar[bool] = False  # they are not values for it, see `View.failed`
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -191,7 +202,7 @@ def most_promising(view: View, surrogate: Surrogate, beta: float, note: str = ""
 
 def space_filling(view: View, n: int) -> Choice | None:
     """The next of `n` initial points, spread by one Sobol' sequence per study; None when they are done."""
-    k = len(view.u) + len(view.pending)
+    k = len(view.taken)
     return spread(view, k, n) if k < n else None
 
 

@@ -12,6 +12,9 @@ Nothing is switched on or off: what is suggested, predicted and explained is tha
 predict badly and lose their weight; those that help keep it. The improvement that is expected is the average of both
 models', so a region that one of them rules out is still searched when the other expects much of it.
 
+A configuration that may fail counts for what it is worth on average: its improvement times the probability that it has
+a value (models/success.py). A failure says nothing of values, so the two models above do not see it.
+
 Before the first trial only the old runs know anything. A trial is then chosen by its expected improvement over the
 best average of the old tasks: among configurations about equally good on average the one on which they disagree, as it
 may be far better on the new one. The level of the values is not known yet and the same everywhere: it is left out.
@@ -20,6 +23,7 @@ may be far better on the new one. The level of the values is not known yet and t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -33,12 +37,16 @@ from jumbo_bo.methods.base import Choice, Surrogate, View, Weighted, gp_surrogat
 from jumbo_bo.methods.nets import NetRecipe
 from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, posterior
 from jumbo_bo.models.population import alone, informed, population
+from jumbo_bo.models.success import MOST_ROWS, TYPICAL, Success, fit
 from jumbo_bo.search.acquisition import Score, log_expected_improvement
 from jumbo_bo.search.argmax import Finite
 
 Array = npt.NDArray[np.float64]
 
+Chance = Callable[[Array], Array]  # x (m, D) -> probability of success (m,)
+
 NEGLIGIBLE = 1e-4  # weight of a model that is not asked, as it would change nothing
+HOPELESS = 20.0  # log of a ratio of improvements that no difference in the chance of success makes up for
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,7 @@ class JumboMixture(NetRecipe):
     preset: str | Pretraining = "default"
 
     old_scale = True
+    models_failures = True
 
     def check(self, history: History) -> None:
         if not 0 < self.prior < 1:
@@ -58,12 +67,13 @@ class JumboMixture(NetRecipe):
     def __call__(self, view: View) -> Choice:
         if view.past is None and (first := space_filling(view, self.initial)):
             return first
-        if len(view.taken) == 0:
-            return _first(view)
+        chance, tried = success(view), np.vstack([view.u, view.pending])
+        if len(tried) == 0:
+            return _first(view, chance)
         gps = self.models(view)
-        best = float(average(gps, view.domain.featurise(view.taken)).mean.max())
-        score = improvement(gps, best, may_repeat=not isinstance(view.domain, Finite))
-        return Choice(view.domain.argmax(score, view.rng, view.hints, view.taken), mixture(gps))
+        top = float(average(gps, view.domain.featurise(tried)).mean.max())
+        score = improvement(gps, top, may_repeat=not isinstance(view.domain, Finite))
+        return _best(view, score, mixture(gps), chance)
 
     def surrogate(self, view: View) -> Surrogate:
         return mixture(self.models(view))
@@ -88,14 +98,56 @@ def _population(view: View) -> Kernel:
     return informed(population(view.space, view.width("dev")), view.past.priors.get("population"))
 
 
-def _first(view: View) -> Choice:
-    kernel = _population(view)
+def _first(view: View, chance: Chance | None) -> Choice:
+    kernel = _alone(view) if view.past is None else _population(view)
     level, *others = kernel.terms
     blocks, theta = view.domain.featurise(view.u), kernel.priors[0]
     relative = build(replace(kernel, terms=tuple(others)), theta[level.n_params :], blocks, view.z)
     top = view.domain.maximum(lambda at: posterior(relative, at).mean, view.rng, view.hints)
-    best = view.domain.argmax(improvement([(1.0, relative)], top), view.rng, view.hints, view.taken)
-    return Choice(best, gp_surrogate(build(kernel, theta, blocks, view.z)))
+    known = gp_surrogate(build(kernel, theta, blocks, view.z))
+    return _best(view, improvement([(1.0, relative)], top), known, chance)
+
+
+def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None) -> Choice:
+    if chance is None:
+        return Choice(view.domain.argmax(score, view.rng, view.hints, view.taken), surrogate)
+    best = view.domain.argmax(feasible(score, chance), view.rng, view.hints, view.taken)
+    return Choice(best, surrogate, success=float(chance(view.space.transform(best.u[None]))[0]))
+
+
+def success(view: View) -> Chance | None:
+    """None when nothing ever failed, now or in the old runs."""
+    old = view.past.success if view.past else None
+    if old is None and len(view.failed) == 0:
+        return None
+
+    def before(x: Array) -> Array:
+        typical = np.full(len(x), TYPICAL)
+        return typical if old is None else old.probability(x, typical)
+
+    def after() -> Success:
+        u = np.vstack([view.u[-MOST_ROWS:], view.failed[-MOST_ROWS:]])
+        x = view.space.transform(u)
+        return fit(x, np.arange(len(u)) < min(len(view.u), MOST_ROWS), before(x), view.space.groups)
+
+    n = len(view.u), len(view.failed)
+    if sum(n) == 0:
+        return before
+    model = view.latest("success", n, after)
+    return lambda x: model.probability(x, before(x))
+
+
+def feasible(score: Score, chance: Chance) -> Score:
+    """log(improvement times probability of success). Where improvement is so small that not even certain success would
+    make it the best, the probability is not computed."""
+
+    def total(blocks: Blocks) -> Array:
+        scores = np.array(score(blocks), dtype=float)
+        close = scores > scores.max() - HOPELESS
+        scores[close] += np.log(chance(np.asarray(blocks["x"][close], dtype=float)))
+        return scores
+
+    return total
 
 
 def improvement(gps: Weighted, best: float, may_repeat: bool = False) -> Score:

@@ -90,8 +90,12 @@ def ard(block: str, width: int, variance: LogNormal = WEAK, length: LogNormal = 
 def cold_kernel(space: Space, per_parameter: bool = True) -> Kernel:
     """matern52(x), one length scale per parameter or a single one."""
     groups = space.groups if per_parameter else (0,) * len(space.groups)
-    length = LogNormal(0.4 * math.sqrt(space.d), 1.0)
-    return Kernel((Term("x", "matern52", groups, length=length),))
+    return Kernel((Term("x", "matern52", groups, length=usual_length(space.d)),))
+
+
+def usual_length(d: int) -> LogNormal:
+    """Of one of d parameters: distances grow with their number."""
+    return LogNormal(0.4 * math.sqrt(d), 1.0)
 
 
 def covariance(kernel: Kernel, theta: Array, a: Blocks, b: Blocks) -> Array:  # -> (n_a, n_b)

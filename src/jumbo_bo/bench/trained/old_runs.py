@@ -1,6 +1,6 @@
 """Configurations trained beforehand: POOL of every model on every data set, trained once and kept in a folder.
 
-A run knows some of them, drawn by its seed, on the three other data sets. Failed ones are left out.
+A run knows some of them, drawn by its seed, on the three other data sets. Failed ones have no value.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ FIRST_SEED = 10_000  # of their trainings
 
 
 def old_runs(model: str, datasets: Sequence[str], rows: int, seed: int, folder: Path | None = None) -> History:
-    """`rows` of the pool on each of these data sets; NaN rows among them are dropped."""
+    """`rows` of the pool on each of these data sets."""
     space = MODELS[model].space
     rng = np.random.default_rng([seed, 2])
     tasks = []
     for dataset in datasets:
         pool = trained(model, dataset, folder)
         drawn = pool[np.sort(rng.choice(len(pool), min(rows, len(pool)), replace=False))]
-        good = drawn.filter(pl.col("error").is_finite())
-        u = np.array([space.encode(row) for row in good.select(space.names).to_dicts()])
-        tasks.append(Task(dataset, u, -good["error"].to_numpy()))
+        u = np.array([space.encode(row) for row in drawn.select(space.names).to_dicts()])
+        errors = drawn["error"].to_numpy()
+        good = np.isfinite(errors)
+        tasks.append(Task(dataset, u[good], -errors[good], u[~good]))
     return History(space, tuple(tasks), direction="minimize")
 
 
