@@ -146,7 +146,8 @@ def retry_failed(storage: BaseStorage, study_id: int, space: Space | None = None
     """The same in two steps; a process that is killed in between leaves what the next call completes. With a space,
     trials that are no point of it stay failed: they would fail again."""
     numbers = enqueue_failed(storage, study_id, space)
-    forget(storage, study_id, numbers)
+    if numbers:
+        forget(storage, study_id, numbers)
     return numbers
 
 

@@ -1,6 +1,6 @@
 """The study in its storage. A process may be killed between any two writes: what it leaves can be continued.
 
-User attributes of a trial, besides the two of `studies.py`
+User attributes of a trial, besides those of `studies.py`
     runner      {"folder": id of the runs folder that evaluates it, "run": id of the trial}; none for `jumbo ask`
     claimed by  with the id of a runs folder: the same, while an enqueued trial is being claimed
     seconds     how long the evaluation took
