@@ -61,7 +61,7 @@ TESTS = {
     "learning/features": ["learning/test_features.py", "learning/test_row_gp.py"],
     "learning/past_file": ["learning/test_features.py", "learning/test_row_gp.py"],
     "learning/training": ["learning/test_training.py", "learning/test_pretrain.py", "learning/test_ensemble.py"],
-    "optimizer": ["test_optimizer.py", "test_optimizer_view.py"],
+    "optimizer": ["test_forget.py", "test_optimizer.py", "test_optimizer_view.py"],
     "trials": ["test_optimizer.py", "test_optimizer_view.py"],
     "methods/joint": ["methods/test_joint.py"],
     "methods/mixture": ["methods/test_mixture.py"],

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jumbo_bo.optimizer import Optimizer, Suggestion
     from jumbo_bo.sampler import JumboSampler
     from jumbo_bo.space.space import Space
+    from jumbo_bo.studies import forget_failed
 
     __version__: str
 
@@ -33,6 +34,7 @@ __all__ = [
     "Space",
     "Suggestion",
     "__version__",
+    "forget_failed",
     "read_history",
 ]
 
@@ -44,6 +46,7 @@ _HOME = {
     "Optimizer": "optimizer",
     "Space": "space.space",
     "Suggestion": "optimizer",
+    "forget_failed": "studies",
     "read_history": "data.readers",
 }
 

@@ -7,7 +7,7 @@ told the same trials suggests the same next one, to the bit on the same kind of 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from jumbo_bo.checks import checked_recipe, told_points
 from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.errors import InputError
@@ -31,11 +32,10 @@ from jumbo_bo.explain import (
     why,
     witnesses,
 )
-from jumbo_bo.extras import require
 from jumbo_bo.learning.cache import learned
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past import Past
-from jumbo_bo.methods import DEFAULT, METHODS, Choice, Recipe, View, name_of
+from jumbo_bo.methods import DEFAULT, Choice, Recipe, View, name_of
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.threads import one_thread
 from jumbo_bo.paths import at_home
@@ -73,19 +73,12 @@ class Optimizer:
         candidates: Sequence[Params] | None = None,
         cache: str | Path | None = None,
     ) -> None:
-        if direction not in ("minimize", "maximize"):
-            raise InputError(f"direction is {direction!r}, expected 'minimize' or 'maximize'")
-        if n_trials is not None and n_trials < 1:
-            raise InputError(f"n_trials is {n_trials}, expected at least 1, or None if the budget is unknown")
-        if isinstance(method, str) and method not in METHODS:
-            raise InputError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
         self.space = space
         self.history = history
         self.direction = direction
         self.n_trials = n_trials
-        self.recipe: Recipe = METHODS[method] if isinstance(method, str) else method
+        self.recipe = checked_recipe(method, space, history, direction, n_trials)
         self.method = method if isinstance(method, str) else name_of(method)
-        self._check()
         self.seed = seed
         self.candidates = [dict(c) for c in listed(candidates)] if candidates is not None else None
         self.cache = None if cache is None else Path(at_home(cache))
@@ -97,23 +90,6 @@ class Optimizer:
         self._fits = Fits()
         self._memory: dict[Hashable, Any] = {}
         self.suggestions: list[Suggestion] = []
-
-    def _check(self) -> None:
-        """Refuses what cannot work, before anything is learned or tried."""
-        history, recipe = self.history, self.recipe
-        require(self.method, *recipe.needs)
-        if isinstance(history, Past):
-            made_for, wanted = history.space_fingerprint, recipe.learns
-            if wanted is not None and not isinstance(history, wanted):
-                raise InputError(
-                    f"{self.method} learns a {wanted.__name__} from the old runs, and history is a "
-                    f"{type(history).__name__}; pass their History"
-                )
-        else:
-            made_for = self.space.fingerprint if history is None else history.space.fingerprint
-            recipe.check(history or History.empty(self.space))
-        if made_for != self.space.fingerprint:
-            raise InputError("history is for another space; read the old runs again with this one")
 
     def ask(self, running: Sequence[Mapping[str, Any]] | None = None) -> Suggestion:
         """The next configuration to try. It stays pending until told or failed.
@@ -150,6 +126,16 @@ class Optimizer:
     def fail(self, suggestion: Suggestion | Mapping[str, Any]) -> None:
         """The configuration could not be evaluated. It is not proposed again, and less is expected of those like it."""
         self._finish(suggestion, FAILED)
+
+    def forget(self, configurations: Iterable[Suggestion | Mapping[str, Any]] | None = None) -> list[Params]:
+        """Removes trials as if they had never been told, and returns their configurations: those of the given
+        configurations, or all failed ones. They may be suggested again. Old data of the target stays."""
+        told = self._trials[self._n_old :]
+        points = None if configurations is None else told_points(self.space, told, configurations)
+        gone = [math.isnan(t.y) if points is None else t.u.tobytes() in points for t in told]
+        self._trials[self._n_old :] = [t for t, out in zip(told, gone, strict=True) if not out]
+        self._fits, self._memory = Fits(), {}  # both follow one growing list of trials
+        return [t.params for t, out in zip(told, gone, strict=True) if out]
 
     @property
     def told(self) -> list[tuple[Params, float]]:

@@ -83,7 +83,7 @@ class JumboSampler(BaseSampler):
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         if self._space is not None:
             return dict(self._space.distributions)
-        return _varied(intersection_search_space(study._get_trials(deepcopy=False)))
+        return _varied(intersection_search_space(studies.remembered(study._storage, study._study_id)))
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -119,7 +119,7 @@ class JumboSampler(BaseSampler):
         optimizer = self._optimizer_of(space, study.direction.name.lower())  # type: ignore[arg-type]
         if fixed:
             optimizer = studies.holding(optimizer, fixed, trial.number)
-        read = partial(study._get_trials, deepcopy=False)
+        read = partial(studies.remembered, study._storage, study._study_id)
 
         def store(attributes: Mapping[str, Any]) -> None:
             for key, value in attributes.items():

@@ -5,6 +5,10 @@ and suggest the next one; nothing else has to be kept, locked or sent around.
 
 Every suggestion is kept with its trial, as two user attributes: `why` is the sentence, `jumbo` the numbers behind it
 (`Explanation.to_json`) and the whole suggested configuration.
+
+A finished trial cannot be deleted from a storage, but it can be forgotten: the user attribute `forgotten` of the study
+lists the numbers of such trials, and everything that reads the study goes on as if they were not there. A trial that
+tries the configuration of a failed one again has the number of that one as its user attribute `retry of`.
 """
 
 from __future__ import annotations
@@ -16,7 +20,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
-from optuna.trial import FrozenTrial, TrialState
+from optuna import Study
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from jumbo_bo.data.readers import outcome
 from jumbo_bo.explain import Explanation
@@ -24,9 +30,10 @@ from jumbo_bo.optimizer import Optimizer, Suggestion
 from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.space import GRID_LIMIT, Params, Space
 
-Read = Callable[[], Sequence[FrozenTrial]]  # all trials of the study, as they are in the storage now
+Read = Callable[[], Sequence[FrozenTrial]]  # `remembered`: the trials as they are in the storage now
 
 WHY, NUMBERS = "why", "jumbo"
+FORGOTTEN, RETRY_OF = "forgotten", "retry of"
 DECIDING = timedelta(seconds=60)  # a running trial without parameters this old has lost its process
 MOST_DECIDING = 8
 ATTEMPTS = 20  # to find a configuration that no other process has just taken
@@ -114,6 +121,62 @@ def holding(optimizer: Optimizer, fixed: Params, number: int) -> Optimizer:
         u[:, columns] = values
     candidates = [space.decode(row) | fixed for row in rng.permutation(u)[:MOST_HELD]]
     return optimizer.restarted(candidates)
+
+
+def remembered(storage: BaseStorage, study_id: int) -> list[FrozenTrial]:
+    """All trials of the study but the forgotten ones."""
+    left_out = forgotten(storage, study_id)
+    return [t for t in storage.get_all_trials(study_id, deepcopy=False) if t.number not in left_out]
+
+
+def forgotten(storage: BaseStorage, study_id: int) -> frozenset[int]:
+    """The numbers of the trials that are as if they had never been."""
+    return frozenset(storage.get_study_user_attrs(study_id).get(FORGOTTEN, ()))
+
+
+def forget_failed(study: Study) -> list[int]:
+    """Forgets the failed trials of an Optuna study and enqueues their parameters again: for an objective that was
+    broken and has been mended. Returns the numbers of the forgotten trials.
+
+    A trial that failed before it had a parameter says nothing about the search space and stays as it is."""
+    return retry_failed(study._storage, study._study_id)
+
+
+def retry_failed(storage: BaseStorage, study_id: int, space: Space | None = None) -> list[int]:
+    """The same in two steps; a process that is killed in between leaves what the next call completes. With a space,
+    trials that are no point of it stay failed: they would fail again."""
+    numbers = enqueue_failed(storage, study_id, space)
+    if numbers:
+        forget(storage, study_id, numbers)
+    return numbers
+
+
+def enqueue_failed(storage: BaseStorage, study_id: int, space: Space | None = None) -> list[int]:
+    """The numbers of the failed trials. Each that has not been tried again is now enqueued."""
+    trials, left_out = storage.get_all_trials(study_id, deepcopy=False), forgotten(storage, study_id)
+    tried = {number for t in trials for number in _retries(t)}
+    failed = [t for t in trials if t.state == TrialState.FAIL and t.number not in left_out]
+    found = {t.number: _known(t) if space is None else configuration(t, space) for t in failed}
+    usable = {number: params for number, params in found.items() if params}
+    for number, params in usable.items():
+        if number not in tried:
+            user = {RETRY_OF: number, WHY: f"Another try of trial {number}, which failed."}
+            fixed = {"fixed_params": params}  # as Study.enqueue_trial does
+            template = create_trial(state=TrialState.WAITING, system_attrs=fixed, user_attrs=user)
+            storage.create_new_trial(study_id, template_trial=template)
+    return list(usable)
+
+
+def forget(storage: BaseStorage, study_id: int, numbers: Iterable[int]) -> None:
+    """Trials with these numbers are as if they had never been, for everybody who reads the study."""
+    storage.set_study_user_attr(study_id, FORGOTTEN, sorted(forgotten(storage, study_id).union(numbers)))
+
+
+def _retries(trial: FrozenTrial) -> list[int]:
+    """Numbers of the trials that this one tries again: ours, or those of Optuna's callback for trials without a
+    heartbeat."""
+    ours = trial.user_attrs.get(RETRY_OF)
+    return [*trial.system_attrs.get("retry_history", ()), *([] if ours is None else [ours])]
 
 
 def configuration(trial: FrozenTrial, space: Space) -> Params | None:

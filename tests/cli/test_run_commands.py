@@ -27,7 +27,17 @@ from waiting import wait_for
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("run", ["jumbo run study.toml --trials 100", "kill -9", "Exit codes", "JUMBO_FOLDER", "local|ray"]),
+        (
+            "run",
+            [
+                "jumbo run study.toml --trials 100",
+                "kill -9",
+                "--retry-failed",
+                "Exit codes",
+                "JUMBO_FOLDER",
+                "local|ray",
+            ],
+        ),
         ("ask", ["jumbo ask study.toml -n 4", "--again", "jumbo tell"]),
         ("tell", ["jumbo tell study.toml 3 0.71", '{"trial": 3, "value": 0.71}', "--failed", "results.jsonl"]),
         ("status", ["jumbo status study.toml --json"]),
@@ -82,13 +92,40 @@ def test_run_with_a_broken_command(folder: Path) -> None:
     (folder / "train.py").write_text("raise SystemExit('no data')")
     result = jumbo("run", "study.toml", "--trials", "3")
     assert result.exit_code == 1
-    assert result.output.count("exit code 1: no data") == 3
-    assert "None of them has a value" in result.output
+    assert result.output.count("exit code 1: no data") == 4, "for each trial, and once more at the end"
+    assert "3 trials in a row have failed" in result.output
     result = jumbo("run", "study.toml", "--trials", "30")
     assert result.exit_code == 1
     assert "5 trials in a row have failed" in result.output
+    assert "Mend the command, then: jumbo run study.toml --retry-failed" in " ".join(result.output.split())
     assert "Last results" in (status := jumbo("status", "study.toml").output)
+    assert "widgets: 0 of 4 trials finished (8 failed, not counted)" in status
     assert "fail. the command failed with exit code 1: no data" in status
+
+
+def test_run_again_once_the_command_is_mended(folder: Path) -> None:
+    whole = (folder / "train.py").read_text()
+    (folder / "train.py").write_text("import no_such_module")
+    assert jumbo("run", "study.toml").exit_code == 1
+    broken = [t.params for t in stored()]
+    (folder / "train.py").write_text(whole)
+    result = jumbo("run", "study.toml", "--retry-failed")
+    assert result.exit_code == 0, result.output
+    assert "4 failed trials are forgotten and tried again" in result.output
+    assert "Another try of trial 0, which failed." in result.output
+    assert "Done: 4 trials are finished." in result.output
+    assert [t.params for t in stored()[4:]] == broken
+    status = jumbo("status", "study.toml").output
+    assert "widgets: 4 of 4 trials finished (4 complete, 4 forgotten)" in status
+    assert "fail." not in status
+    found = json.loads(jumbo("status", "study.toml", "--json").stdout)
+    assert (found["finished"], found["counts"]) == (4, {"complete": 4, "forgotten": 4})
+    told = jumbo("tell", "study.toml", "0", "0.5")
+    assert told.exit_code == 1
+    assert "trial 0 failed and is forgotten; report its value as a separate experiment" in told.output
+    again = jumbo("run", "study.toml", "--retry-failed")
+    assert "There is no failed trial to try again" in again.output
+    assert len(stored()) == 8
 
 
 @pytest.mark.parametrize(

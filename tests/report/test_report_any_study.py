@@ -68,3 +68,22 @@ def test_without_an_optimizer_the_page_says_that_the_old_runs_were_not_read() ->
     assert all("not read" in found[name] for name in ("transfer", "map"))
     cold = page("w", SPACE, "minimize", study(FEW), Optimizer(SPACE))
     assert "no old runs" in sections(cold)["map"]
+
+
+def test_forgotten_trials_are_listed_but_not_drawn() -> None:
+    trials = study([None, None, 0.4, None, 0.2], reasons=explanation())
+    html = page("w", SPACE, "minimize", trials, forgotten={0, 1})
+    assert "1 failed, 2 forgotten" in Reader(sections(html)["summary"]).words
+    assert 'class="state-forgotten">forgotten<' in sections(html)["trials"]
+    assert sections(html)["trials"].count(">failed<") == 1
+    crosses = next(t for t in plots(html)["plot-progress"]["data"] if t["name"] == "failed")
+    assert crosses["x"] == [3]
+    assert all(0 not in t["x"] for name in ("trust", "voices") for t in plots(html)[f"plot-{name}"]["data"])
+
+
+def test_trust_is_not_that_of_a_forgotten_trial() -> None:
+    trials = [trial(0, 0.4, explanation(trust=0.25)), trial(1, None, explanation(trust=0.75))]
+    assert (
+        "25% of the model's predictions, at trial 0"
+        in Reader(page("w", SPACE, "minimize", trials, forgotten={1})).words
+    )

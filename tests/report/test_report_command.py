@@ -7,11 +7,12 @@ from pathlib import Path
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
-from optuna.trial import create_trial
+from optuna.trial import TrialState, create_trial
 from report_pages import Reader
 from typer.testing import CliRunner, Result
 
 from jumbo_bo import cli
+from jumbo_bo.studies import forget_failed
 
 FILE = """
 name = "widgets"
@@ -80,3 +81,16 @@ def test_command_on_another_study_says_which_ones_there_are(folder: Path) -> Non
     assert result.exit_code == 1
     assert "no study 'widgets'" in result.output
     assert "'gadgets'" in result.output
+
+
+@pytest.mark.parametrize("options", [(), ("--without-old-runs",)])
+def test_command_shows_forgotten_trials_as_such(folder: Path, options: tuple[str, ...]) -> None:
+    stored(folder)
+    made = optuna.load_study(storage=f"sqlite:///{folder}/study.db", study_name="widgets")
+    lr = FloatDistribution(1e-5, 1e-1, log=True)
+    made.add_trial(create_trial(state=TrialState.FAIL, params={"lr": 0.1}, distributions={"lr": lr}))
+    assert forget_failed(made) == [2]
+    result = command("study.toml", *options)
+    assert result.exit_code == 0, result.output
+    words = Reader((folder / "report.html").read_text()).words
+    assert "0 failed, 1 waiting, 1 forgotten" in words

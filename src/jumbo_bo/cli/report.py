@@ -40,13 +40,14 @@ def report(
 
         file = load(study)
         with opened_book(file, create=False) as book:
-            trials = book.trials()
+            trials, forgotten = book.all_trials(), book.forgotten()
         about = file.name, file.space, file.direction, trials
         if without_old_runs:
-            text = page(*about)
+            text = page(*about, forgotten=forgotten)
         else:
-            optimizer = follow(build_optimizer(file, file.trials, console(stderr=True).print), trials)
-            text = page(*about, optimizer, transfer(optimizer))
+            known = [t for t in trials if t.number not in forgotten]
+            optimizer = follow(build_optimizer(file, file.trials, console(stderr=True).print), known)
+            text = page(*about, optimizer, transfer(optimizer), forgotten)
         write(output, text)
         size = output.stat().st_size / 1e6
         console().print(f"Wrote {output} ({size:.1f} MB, {len(trials)} trials); open it in a browser.")

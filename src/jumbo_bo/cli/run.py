@@ -49,6 +49,10 @@ def run(
         str | None,
         typer.Option(help="Address of a Ray cluster: `auto` or ray://host:port.", show_default="this machine"),
     ] = None,
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="Forget the failed trials and try them again: the command is mended."),
+    ] = False,
 ) -> None:
     """Evaluate trials with the command in STUDY until the study has enough of them.
 
@@ -73,7 +77,7 @@ def run(
         file = load(study)
         limit = trials or file.trials
         with Progress(console()) as progress:
-            ending = evaluate(file, limit, progress, _engine(engine, address))
+            ending = evaluate(file, limit, progress, _engine(engine, address), retry_failed)
         _conclude(console(), file, ending, limit)
 
 
@@ -89,7 +93,7 @@ def status(
 
         file = load(study)
         with opened_book(file, create=False) as book:
-            found = look(file, book.trials())
+            found = look(file, book.trials(), len(book.forgotten()))
         if as_json:
             typer.echo(json.dumps(found.to_json(), indent=1))
         else:
@@ -167,7 +171,8 @@ def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> N
     else:
         screen.print(f"\nDone: {ending.finished} trials are finished.")
     if ending.best is None or ending.best.value is None:
-        screen.print(f"None of them has a value; the reasons are in {file.runs}", style="red")
+        fix = f". Mend the command, then: jumbo run {file.path} --retry-failed" if ending.reason == "exhausted" else ""
+        screen.print(f"None of them has a value; the reasons are in {file.runs}{fix}", style="red")
         raise typer.Exit(FAILED)
     screen.print(f"Best: {number(ending.best.value)} in trial {ending.best.number}")
     for name, setting in ending.best.params.items():
@@ -187,7 +192,8 @@ def _show(screen: Console, found: Status) -> None:
     from jumbo_bo.data.storage import shown
 
     file = found.file
-    counts = ", ".join(f"{n} {state}" for state, n in found.counts.items()) or "no trial yet"
+    words = {"fail": "failed" if found.finished else "failed, not counted"}
+    counts = ", ".join(f"{n} {words.get(state, state)}" for state, n in found.counts.items()) or "no trial yet"
     screen.print(f"{file.name}: {found.finished} of {file.trials} trials finished ({counts})")
     screen.print(f"stored in {shown(file.address)}")
     if found.best is not None and found.best.value is not None:

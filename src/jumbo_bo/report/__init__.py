@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -70,18 +70,21 @@ def page(
     trials: Sequence[FrozenTrial],
     optimizer: Optimizer | None = None,
     transfer: TransferReport | None = None,
+    forgotten: Collection[int] = (),
 ) -> str:
-    """The whole page. The optimizer gives the old runs and their net for the map; `transfer(optimizer)` the verdict."""
-    found = rows(trials, space, direction)
+    """The whole page. The optimizer gives the old runs and their net for the map; `transfer(optimizer)` the verdict.
+    Trials with forgotten numbers (`studies.forgotten`) are listed, but not drawn."""
+    found = rows(trials, space, direction, forgotten)
+    drawn = [row for row in found if row.number not in forgotten]
     sections = [
         _summary(found, direction, transfer),
-        _progress(found, direction),
-        _calibration(found),
-        _parallel(found, space, direction),
-        _voices(found),
-        _trust(found),
+        _progress(drawn, direction),
+        _calibration(drawn),
+        _parallel(drawn, space, direction),
+        _voices(drawn),
+        _trust(drawn),
         _transfer(transfer),
-        _map(found, optimizer),
+        _map(drawn, optimizer),
         _trials(found, space),
     ]
     plots = {f"plot-{s.id}": s.figure for s in sections if s.figure is not None}
@@ -133,7 +136,7 @@ def _summary(found: Sequence[Row], direction: str, transfer: TransferReport | No
 
 def _trusted(found: Sequence[Row]) -> tuple[str, str]:
     """How far the old runs are trusted now, and what that means."""
-    for row in reversed(found):
+    for row in reversed([row for row in found if row.state != "forgotten"]):
         if row.reasons is not None and row.reasons.trust is not None:
             return f"{row.reasons.trust:.0%}", f"of the model's predictions, at trial {row.number}"
         if row.reasons is not None and row.reasons.inside_gate is not None:

@@ -24,9 +24,8 @@ def cards(rows: Sequence[Row], direction: str, trust: tuple[str, str], verdict: 
         if top
         else ("Best value", "none yet", f"looking for the {goal}")
     )
-    counts = {
-        state: sum(row.state == state for row in rows) for state in ("done", "failed", "pruned", "running", "waiting")
-    }
+    states = ("done", "failed", "pruned", "running", "waiting", "forgotten")
+    counts = {state: sum(row.state == state for row in rows) for state in states}
     others = ", ".join(f"{n} {state}" for state, n in counts.items() if state != "done" and (n or state == "failed"))
     small = [first, ("Trials done", str(counts["done"]), others), ("Trust in the old runs", *trust)]
     found = [

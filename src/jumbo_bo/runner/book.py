@@ -1,6 +1,6 @@
 """The study in its storage. A process may be killed between any two writes: what it leaves can be continued.
 
-User attributes of a trial, besides the two of `studies.py`
+User attributes of a trial, besides those of `studies.py`
     runner      {"folder": id of the runs folder that evaluates it, "run": id of the trial}; none for `jumbo ask`
     claimed by  with the id of a runs folder: the same, while an enqueued trial is being claimed
     seconds     how long the evaluation took
@@ -30,7 +30,7 @@ from jumbo_bo.learning import cache
 from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space.space import Params
-from jumbo_bo.studies import configuration, decide, unused
+from jumbo_bo.studies import configuration, decide, forgotten, remembered, retry_failed, unused
 from jumbo_bo.study.study_file import StudyFile, check_space, space_record
 
 SPACE = "space"  # user attribute of the study
@@ -54,8 +54,22 @@ class Book:
     study_id: int
 
     def trials(self) -> list[FrozenTrial]:
+        """Those that count: without the forgotten ones."""
+        with self._usable():
+            return remembered(self.storage, self.study_id)
+
+    def all_trials(self) -> list[FrozenTrial]:
         with self._usable():
             return self.storage.get_all_trials(self.study_id, deepcopy=False)
+
+    def forgotten(self) -> frozenset[int]:
+        with self._usable():
+            return forgotten(self.storage, self.study_id)
+
+    def retry_failed(self) -> list[int]:
+        """Forgets the failed trials and enqueues their configurations again. The numbers of the failed ones."""
+        with self._usable():
+            return retry_failed(self.storage, self.study_id, self.file.space)
 
     def add(
         self, state: TrialState, params: Params, user: Mapping[str, Any], value: float | None = None
@@ -215,6 +229,13 @@ def best(trials: Sequence[FrozenTrial], direction: str) -> FrozenTrial | None:
     values = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
     sign = 1.0 if direction == "minimize" else -1.0
     return min(values, key=lambda t: (sign * (t.value or 0.0), t.number), default=None)
+
+
+def n_counted(trials: Sequence[FrozenTrial]) -> int:
+    """How many trials of the budget are used. None while all have failed: then the program is broken, and that says
+    nothing about its parameters."""
+    ended = [t.state for t in trials if t.state.is_finished()]
+    return len(ended) if any(state != TrialState.FAIL for state in ended) else 0
 
 
 def runner(trial: FrozenTrial) -> Mapping[str, str]:

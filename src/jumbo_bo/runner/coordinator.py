@@ -35,6 +35,7 @@ from jumbo_bo.runner.book import (
     StorageTrouble,
     best,
     build_optimizer,
+    n_counted,
     runner,
 )
 from jumbo_bo.runner.engines import Engine
@@ -174,10 +175,11 @@ class Coordinator:
         top = best(self.trials, self.file.direction)
         self.watch.finished(told, top)
         self.failed_in_a_row = 0 if end.error is None else self.failed_in_a_row + 1
-        if self.failed_in_a_row >= HOPELESS and top is None:
+        if (n := self.failed_in_a_row) >= min(HOPELESS, self.limit) and top is None:
             raise UserError(
-                f"{self.failed_in_a_row} trials in a row have failed and none has a value yet. The last one, trial "
-                f"{trial.number}: {end.error}. Fix the command and run this again"
+                f"{n} {'trials in a row have' if n > 1 else 'trial has'} failed and none has a value: the command is "
+                f"broken. The last one, trial {trial.number}: {end.error}. Mend the command, then: "
+                f"jumbo run {self.file.path} --retry-failed"
             )
 
     # What comes next
@@ -268,7 +270,7 @@ class Coordinator:
         return len(self._running())
 
     def _n_finished(self) -> int:
-        return sum(t.state.is_finished() for t in self.trials)
+        return n_counted(self.trials)
 
     def _endure(self, trouble: StorageTrouble, since: float) -> float:
         """Waits a moment; the error itself when that was tried for long enough."""

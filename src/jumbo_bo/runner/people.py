@@ -98,10 +98,15 @@ def number_of(value: Any, where: str = "") -> float:
 
 def tell(book: Book, entries: Sequence[Entry]) -> list[FrozenTrial]:
     """The trials as they are stored now. All entries are checked before the first one is written."""
-    trials = {t.number: t for t in book.trials()}
+    trials, forgotten = {t.number: t for t in book.all_trials()}, book.forgotten()
     seen: dict[int, str] = {}
     for entry in entries:
         if entry.number is not None:
+            if entry.number in forgotten:
+                raise UserError(
+                    f"{entry.where}trial {entry.number} failed and is forgotten; report its value as a separate "
+                    'experiment, with "params" instead of "trial"'
+                )
             _check_open(book.file, trials, entry)
             if entry.number in seen:
                 raise UserError(

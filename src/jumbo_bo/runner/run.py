@@ -18,7 +18,9 @@ from jumbo_bo.runner.supervise import take, write
 from jumbo_bo.study.study_file import StudyFile
 
 
-def run(file: StudyFile, limit: int, watch: Watcher, engine: Engine | None = None) -> Ending:
+def run(
+    file: StudyFile, limit: int, watch: Watcher, engine: Engine | None = None, retry_failed: bool = False
+) -> Ending:
     """Until the study has `limit` finished trials. An interrupt stops the running attempts; the next run repeats
     them."""
     if not file.job.command:
@@ -30,6 +32,8 @@ def run(file: StudyFile, limit: int, watch: Watcher, engine: Engine | None = Non
         _check_command(file)
     check_packages(file)
     with _alone(file) as folder_id, opened_book(file) as book:
+        if retry_failed:
+            watch.note(_retried(len(book.retry_failed())))
         engine = engine or Local()
         coordinator = Coordinator(book, engine, limit, watch, folder_id)
         try:
@@ -39,6 +43,12 @@ def run(file: StudyFile, limit: int, watch: Watcher, engine: Engine | None = Non
             raise
         finally:  # when the storage is gone, what runs goes on; the next run finds its results
             engine.close()
+
+
+def _retried(n: int) -> str:
+    if n == 0:
+        return "There is no failed trial to try again"
+    return f"{n} failed {'trials are' if n > 1 else 'trial is'} forgotten and tried again"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.data.storage import shown
-from jumbo_bo.runner.book import ERROR, SECONDS, best, runner
+from jumbo_bo.runner.book import ERROR, SECONDS, best, n_counted, runner
 from jumbo_bo.runner.people import is_open
 from jumbo_bo.studies import WHY
 from jumbo_bo.study.study_file import StudyFile
@@ -22,16 +22,13 @@ LAST = 5
 @dataclass(frozen=True)
 class Status:
     file: StudyFile
-    counts: dict[str, int]  # state -> trials
+    counts: dict[str, int]  # state, or forgotten -> trials
+    finished: int  # of the budget
     best: FrozenTrial | None
     running: tuple[FrozenTrial, ...]  # by `jumbo run`, here or on another machine
     interrupted: tuple[FrozenTrial, ...]  # begun by a `jumbo run` of this folder that is no longer there
     open: tuple[FrozenTrial, ...]  # asked for, not told
     last: tuple[FrozenTrial, ...]  # finished, the newest first
-
-    @property
-    def finished(self) -> int:
-        return sum(n for state, n in self.counts.items() if TrialState[state.upper()].is_finished())
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -49,14 +46,17 @@ class Status:
         }
 
 
-def status(file: StudyFile, trials: Sequence[FrozenTrial]) -> Status:
+def status(file: StudyFile, trials: Sequence[FrozenTrial], forgotten: int = 0) -> Status:
+    """`trials` are those that count, `forgotten` the number of the others."""
     counts = {state.name.lower(): sum(t.state == state for t in trials) for state in TrialState}
+    counts["forgotten"] = forgotten
     ended = sorted((t for t in trials if t.state.is_finished()), key=lambda t: (t.datetime_complete, t.number))
     begun = [t for t in trials if t.state == TrialState.RUNNING and runner(t)]
     idle = _idle_folder(file)
     return Status(
         file,
         {state: n for state, n in counts.items() if n},
+        n_counted(trials),
         best(trials, file.direction),
         tuple(t for t in begun if runner(t)["folder"] != idle),
         tuple(t for t in begun if runner(t)["folder"] == idle),

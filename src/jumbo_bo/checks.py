@@ -1,0 +1,62 @@
+"""What an optimizer cannot work with is refused before anything is learned, tried or forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from jumbo_bo.data.history import History
+from jumbo_bo.errors import InputError
+from jumbo_bo.extras import require
+from jumbo_bo.learning.past import Past
+from jumbo_bo.methods import METHODS, Recipe, name_of
+from jumbo_bo.space.space import Space
+from jumbo_bo.suggestion import Suggestion
+from jumbo_bo.trials import Trial
+
+
+def checked_recipe(
+    method: str | Recipe, space: Space, history: History | Past | None, direction: str, n_trials: int | None
+) -> Recipe:
+    """The recipe of the method, which can work with the other arguments."""
+    if direction not in ("minimize", "maximize"):
+        raise InputError(f"direction is {direction!r}, expected 'minimize' or 'maximize'")
+    if n_trials is not None and n_trials < 1:
+        raise InputError(f"n_trials is {n_trials}, expected at least 1, or None if the budget is unknown")
+    if isinstance(method, str) and method not in METHODS:
+        raise InputError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
+    recipe: Recipe = METHODS[method] if isinstance(method, str) else method
+    _check_history(recipe, method if isinstance(method, str) else name_of(method), space, history)
+    return recipe
+
+
+def _check_history(recipe: Recipe, name: str, space: Space, history: History | Past | None) -> None:
+    require(name, *recipe.needs)
+    if isinstance(history, Past):
+        made_for, wanted = history.space_fingerprint, recipe.learns
+        if wanted is not None and not isinstance(history, wanted):
+            raise InputError(
+                f"{name} learns a {wanted.__name__} from the old runs, and history is a {type(history).__name__}; "
+                "pass their History"
+            )
+    else:
+        made_for = space.fingerprint if history is None else history.space.fingerprint
+        recipe.check(history or History.empty(space))
+    if made_for != space.fingerprint:
+        raise InputError("history is for another space; read the old runs again with this one")
+
+
+def told_points(
+    space: Space, told: Sequence[Trial], configurations: Iterable[Suggestion | Mapping[str, Any]]
+) -> set[bytes]:
+    """The points of the configurations, each of which was told."""
+    if isinstance(configurations, Suggestion | Mapping):
+        raise InputError("expected a list of configurations; put this one into brackets")
+    known, found = {t.u.tobytes() for t in told}, set()
+    for configuration in configurations:
+        params = configuration.params if isinstance(configuration, Suggestion) else configuration
+        point = space.encode(params).tobytes()
+        if point not in known:
+            raise InputError(f"{dict(params)} was never told, so it cannot be forgotten; nothing was changed")
+        found.add(point)
+    return found
