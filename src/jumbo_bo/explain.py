@@ -9,7 +9,7 @@ Notation, all in standardised units (larger is better)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from jumbo_bo.methods import Choice, View
 from jumbo_bo.methods.base import Surrogate, Weighted
 from jumbo_bo.models.gp import Blocks, mean_by_term, prior_mean
 from jumbo_bo.space.space import Params, Space
+from jumbo_bo.trials import Trial
 
 Array = npt.NDArray[np.float64]
 
@@ -35,6 +36,7 @@ WIDER, WIDER_ALONE = 1.25, 1.5
 WITNESSES = 5_000  # good old runs looked through for the nearest ones, of all tasks together
 NEAREST = 3
 AVERAGE = 0.25  # standard deviations: closer than this is called average
+SAME = 0.01  # of a parameter's range: a trial this close in all of them may be one that is repeated
 
 
 class Prediction(NamedTuple):
@@ -70,6 +72,7 @@ class Explanation:
     beta: float | None
     inside_gate: bool | None
     nearest: tuple[OldRun, ...]
+    repeats: int | None = None  # the trial that is repeated, as counted in `Optimizer.told`
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values (NaN becomes None), as kept in a storage."""
@@ -87,6 +90,7 @@ class Explanation:
             beta=plain["beta"],
             inside_gate=plain["inside_gate"],
             nearest=tuple(OldRun(**run) for run in plain["nearest"]),
+            repeats=plain.get("repeats"),  # absent in studies of earlier versions
             **numbers,
         )
 
@@ -108,6 +112,28 @@ class Witnesses:
     t: Array  # (w, D)
     task: tuple[str, ...]  # (w,)
     value: Array  # (w,) in the units of the task
+
+
+def explained(
+    choice: Choice, view: View, predicted: Prediction, told: Sequence[Trial], reference: Blocks, known: Witnesses | None
+) -> Explanation:
+    """`reference` as in `trust`, `known` as in `nearest`."""
+    surrogate, p, repeats = choice.surrogate, None, None
+    if surrogate is not None:
+        blocks = view.domain.featurise(choice.best.u[None])
+        p = parts(surrogate, blocks)
+        repeats = repeated(view.space, choice.best.u, told) if _hidden_by_noise(surrogate, blocks) else None
+    return Explanation(
+        why=why(p, choice, view, predicted, repeats),
+        predicted=predicted,
+        old=p.old if p else math.nan,
+        new=p.new if p else math.nan,
+        trust=0.0 if choice.aside else trust(surrogate, reference),
+        beta=choice.beta,
+        inside_gate=choice.inside_gate,
+        nearest=nearest(known, choice.best.u),
+        repeats=repeats,
+    )
 
 
 def parts(surrogate: Surrogate, blocks: Blocks) -> Parts:  # blocks of the one chosen point
@@ -178,9 +204,7 @@ def nearest(known: Witnesses | None, u: Array, n: int = NEAREST) -> tuple[OldRun
     """The good old runs closest to a point, one per configuration and task."""
     if known is None or len(known.u) == 0:
         return ()
-    apart = np.abs(known.t - known.space.transform(u[None]))  # (w, D)
-    starts = np.flatnonzero(np.diff(known.space.groups, prepend=-1))
-    distance = np.maximum.reduceat(apart, starts, axis=1).mean(axis=1)
+    distance = _apart(known.space, known.t, u).mean(axis=1)
     found: dict[tuple[str, bytes], OldRun] = {}
     for i in np.argsort(distance, kind="stable"):
         key = known.task[i], known.t[i].tobytes()
@@ -192,12 +216,35 @@ def nearest(known: Witnesses | None, u: Array, n: int = NEAREST) -> tuple[OldRun
     return tuple(found.values())
 
 
-def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction) -> str:
+def _apart(space: Space, t: Array, u: Array) -> Array:  # (w, D), (d,) -> (w, d)
+    """How far in each parameter, as a share of its range; another choice counts 1."""
+    starts = np.flatnonzero(np.diff(space.groups, prepend=-1))
+    return np.asarray(np.maximum.reduceat(np.abs(t - space.transform(u[None])), starts, axis=1))
+
+
+def repeated(space: Space, u: Array, told: Sequence[Trial]) -> int | None:  # (d,) ->
+    """The closest trial with a value that is as good as the same in every parameter."""
+    if not told:
+        return None
+    far = _apart(space, space.transform(np.array([t.u for t in told])), u).max(axis=1)
+    far[[math.isnan(t.y) for t in told]] = math.inf
+    closest = int(np.argmin(far))
+    return closest if far[closest] <= SAME else None
+
+
+def _hidden_by_noise(surrogate: Surrogate, blocks: Blocks) -> bool:
+    """Whether one more value here would be off by more than the function is in doubt. Otherwise a point close to a
+    trial looks for a better one."""
+    doubt = float(surrogate.predict(blocks).sd[0])
+    return float(surrogate.observed(blocks).sd[0]) ** 2 - doubt**2 > doubt**2
+
+
+def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction, repeats: int | None = None) -> str:
     if p is None:
         return f"{choice.note}."
     gate = {None: "", True: "; inside the warm gate", False: "; outside the warm gate"}[choice.inside_gate]
     expected = f"expected {predicted.mean:.3g} (90%: {predicted.low:.3g} to {predicted.high:.3g})"
-    return f"{choice.note or _voices(p, choice, view)}{gate}. {_motive(p, view)}: {expected}."
+    return f"{choice.note or _voices(p, choice, view)}{gate}. {_motive(p, view, repeats)}: {expected}."
 
 
 def _voices(p: Parts, choice: Choice, view: View) -> str:
@@ -225,8 +272,10 @@ def _side(z: float) -> str:
     return "" if abs(z) < AVERAGE else "above" if z > 0 else "below"
 
 
-def _motive(p: Parts, view: View) -> str:
+def _motive(p: Parts, view: View, repeats: int | None) -> str:
     """Exploiting: expected to beat the best so far. Exploring: only its uncertainty could."""
+    if repeats is not None:
+        return f"Repeats trial {repeats}, as noise hides its true value"
     if len(view.z) == 0:
         return "First trial"
     return "Exploiting" if p.mean >= view.z.max() else "Exploring"

@@ -46,7 +46,7 @@ def report(
             text = page(*about)
         else:
             optimizer = follow(build_optimizer(file, file.trials, console(stderr=True).print), trials)
-            text = page(*about, optimizer, transfer(optimizer))
+            text = page(*about, optimizer, transfer(optimizer), file.stop.gain if file.stop else None)
         write(output, text)
         size = output.stat().st_size / 1e6
         console().print(f"Wrote {output} ({size:.1f} MB, {len(trials)} trials); open it in a browser.")

@@ -157,8 +157,13 @@ class Progress:
 
 
 def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> None:
+    from jumbo_bo.remaining import in_words
+
     if ending.reason == "exhausted":
         screen.print(f"\nAll {file.space.cardinality:,} configurations of the space have been tried.")
+    elif ending.reason == "stopped" and file.stop is not None:
+        chance, more = in_words(ending.chance), f" by more than {file.stop.gain:g}" if file.stop.gain else ""
+        screen.print(f"\nStopped: the chance that any configuration improves{more} is {chance}.")
     elif ending.reason == "elsewhere":
         screen.print(
             f"\n{ending.finished} of {limit} trials are finished; the others are running on other machines (jumbo "
@@ -185,6 +190,7 @@ def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> N
 
 def _show(screen: Console, found: Status) -> None:
     from jumbo_bo.data.storage import shown
+    from jumbo_bo.remaining import sentence
 
     file = found.file
     counts = ", ".join(f"{n} {state}" for state, n in found.counts.items()) or "no trial yet"
@@ -195,6 +201,9 @@ def _show(screen: Console, found: Status) -> None:
             f"\nBest ({file.direction}): {number(found.best.value)} in trial {found.best.number}", style="green"
         )
         screen.print(f"  {settings(found.best)}")
+    if found.remaining is not None:
+        left = found.remaining
+        screen.print(f"{sentence(left.gain, left.chance)} (when trial {left.trial} was started)")
     groups = {
         "Running": found.running,
         f"Interrupted; resume with `jumbo run {file.path}`": found.interrupted,
