@@ -14,6 +14,7 @@ of a constant, the share of cases in which something was left.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -89,7 +90,7 @@ def main() -> None:
             print(row(f"{words}, gain {gain:.0%}", [c for c in own if c.gain == gain]))
         for suite in NAMES:
             print(row(f"{words}, {suite}", [c for c in own if c.suite == suite]))
-        for low, high in zip(BINS, BINS[1:], strict=False):
+        for low, high in itertools.pairwise(BINS):
             inside = [c for c in own if low <= c.chance < high or c.chance == high == 1.0]
             if inside:
                 print(row(f"{words}, chance {low:.0%} to {high:.0%}", inside))
