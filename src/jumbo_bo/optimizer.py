@@ -159,8 +159,8 @@ class Optimizer:
         """The probability that some configuration is better than the best one tried by more than `gain`, in the user's
         units. 1 before the first value, 0 when all configurations were tried.
 
-        What was tried includes old data of the target, and not what is pending. It takes about as long as one or two
-        calls of `ask`, and changes no suggestion.
+        What was tried includes old data of the target, and not what is pending. It takes as long as several calls of
+        `ask`, and changes no suggestion.
         """
         with one_thread():
             trials = self._finished()

@@ -50,7 +50,7 @@ def run(
         typer.Option(help="Address of a Ray cluster: `auto` or ray://host:port.", show_default="this machine"),
     ] = None,
 ) -> None:
-    """Evaluate trials with the command in STUDY until the study has enough of them.
+    """Evaluate trials with the command in STUDY until the study has enough of them, or [stop] in STUDY ends it.
 
     The command gets a configuration (as arguments, or as JSON on its standard input) and prints the value as the last
     line: `{"loss": 0.31}`, or just the number. Its output is kept in the folder NAME.runs next to STUDY. Its
