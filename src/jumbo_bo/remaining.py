@@ -12,9 +12,9 @@ not be the best one tried.
 
 The hyperparameters that fit best are too sure of themselves, so those of the samples are drawn from their posterior
 (models/plausible.py). Then the chances come true for functions from the model's own prior (tests/test_remaining.py). On
-the tables of benchmarks/remaining.py, seed 100 with old runs, chances below 5 % came true in 3 % of 30 cases, and in 21 %
-of 48 with the hyperparameters that fit best. The factors by which explain.py widens intervals made the chances of all
-cases too high instead: 57 % on average, where something was left in 46 %.
+the tables of benchmarks/remaining.py, seed 100 with old runs, chances below 5 % came true in 3 % of 30 cases, and in
+21 % of 48 with the hyperparameters that fit best. The factors by which explain.py widens intervals made the chances of
+all cases too high instead: 57 % on average, where something was left in 46 %.
 """
 
 from __future__ import annotations
