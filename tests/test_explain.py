@@ -13,22 +13,12 @@ from scipy.stats import t
 
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.data.warp import Warp
-from jumbo_bo.explain import (
-    Explanation,
-    OldRun,
-    Parts,
-    Prediction,
-    _voices,
-    interval_reach,
-    nearest,
-    parts,
-    predictions,
-    witnesses,
-)
+from jumbo_bo.explain import Explanation, Parts, Prediction, _voices, in_digits, interval_reach, parts, predictions
 from jumbo_bo.learning.pretrain import Pretraining, pretrain
 from jumbo_bo.methods import Choice, Surrogate
 from jumbo_bo.methods.base import gp_surrogate
 from jumbo_bo.models.gp import Kernel, Normal, ard, build, posterior
+from jumbo_bo.neighbours import OldRun, nearest, witnesses
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.search.acquisition import noisy
 from jumbo_bo.space.space import Space
@@ -219,3 +209,18 @@ def test_nine_of_ten_intervals_hold_the_value_that_then_came(old):
                 inside.append(suggestion.predicted.low <= value <= suggestion.predicted.high)
             optimizer.tell(suggestion, value)
     assert 0.84 <= np.mean(inside) <= 0.96
+
+
+@pytest.mark.parametrize(
+    ("prediction", "shown"),
+    [
+        (Prediction(84.1234, 1.0, 82.31, 86.0), ("84.1", "82.3", "86")),
+        (Prediction(1000.5021, 0.01, 1000.4811, 1000.5211), ("1000.5", "1000.48", "1000.52")),
+        (Prediction(0.1723, 1.0, 2.514e-9, 1.15e7), ("0.17", "2.5e-09", "1.2e+07")),
+        (Prediction(0.0, 1.0, -1.0, 1.0), ("0", "-1", "1")),
+        (Prediction(5.0, 0.0, 5.0, 5.0), ("5", "5", "5")),
+        (Prediction(-0.34567, 0.02, -0.38, -0.312), ("-0.35", "-0.38", "-0.31")),
+    ],
+)
+def test_numbers_have_the_digits_they_deserve(prediction, shown):
+    assert in_digits(prediction) == shown

@@ -9,7 +9,7 @@ Notation, all in standardised units (larger is better)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.methods import Choice, View
 from jumbo_bo.methods.base import Surrogate, Weighted
 from jumbo_bo.models.gp import Blocks, mean_by_term, prior_mean
-from jumbo_bo.space.space import Params, Space
+from jumbo_bo.neighbours import OldRun, Witnesses, nearest, repeated
+from jumbo_bo.trials import Trial
 
 Array = npt.NDArray[np.float64]
 
@@ -32,8 +32,7 @@ OLD_TRIALS = 2  # that old runs are worth, as trials by which the scale of the v
 # A point is chosen for an optimistic prediction of the hyperparameters that fit best, which is too sure of itself; more
 # so where nothing but the trials tells of the scale and the noise. Both by benchmarks/coverage.py.
 WIDER, WIDER_ALONE = 1.25, 1.5
-WITNESSES = 5_000  # good old runs looked through for the nearest ones, of all tasks together
-NEAREST = 3
+MOST_DIGITS = 6
 SURE = 0.95  # a chance of success from here on is not mentioned
 AVERAGE = 0.25  # standard deviations: closer than this is called average
 
@@ -50,15 +49,6 @@ class Prediction(NamedTuple):
 UNKNOWN = Prediction(math.nan, math.nan, math.nan, math.nan)
 
 
-class OldRun(NamedTuple):
-    """A good old run near a suggestion."""
-
-    task: str
-    params: Params
-    value: float  # in the units of its task
-    distance: float  # average over the parameters, as a share of each one's range; another choice counts 1
-
-
 @dataclass(frozen=True)
 class Explanation:
     """One sentence and the numbers behind it; NaN or None where the method has no such number."""
@@ -72,6 +62,7 @@ class Explanation:
     inside_gate: bool | None
     nearest: tuple[OldRun, ...]
     success: float | None = None  # probability that the trial has a value; None: nothing has failed yet
+    repeats: int | None = None  # the trial that is repeated, as counted in `Optimizer.told`
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values (NaN becomes None), as kept in a storage."""
@@ -89,7 +80,8 @@ class Explanation:
             beta=plain["beta"],
             inside_gate=plain["inside_gate"],
             nearest=tuple(OldRun(**run) for run in plain["nearest"]),
-            success=plain.get("success"),  # not in studies from before
+            repeats=plain.get("repeats"),  # this and the next are absent in studies of earlier versions
+            success=plain.get("success"),
             **numbers,
         )
 
@@ -102,15 +94,27 @@ class Parts(NamedTuple):
     mean: float
 
 
-@dataclass(frozen=True)
-class Witnesses:
-    """The good rows of every old task, few enough to look through at every suggestion."""
-
-    space: Space
-    u: Array  # (w, d)
-    t: Array  # (w, D)
-    task: tuple[str, ...]  # (w,)
-    value: Array  # (w,) in the units of the task
+def explained(
+    choice: Choice, view: View, predicted: Prediction, told: Sequence[Trial], reference: Blocks, known: Witnesses | None
+) -> Explanation:
+    """`reference` as in `trust`, `known` as in `nearest`."""
+    surrogate, p, repeats = choice.surrogate, None, None
+    if surrogate is not None:
+        blocks = view.domain.featurise(choice.best.u[None])
+        p = parts(surrogate, blocks)
+        repeats = repeated(view.space, choice.best.u, told) if _hidden_by_noise(surrogate, blocks) else None
+    return Explanation(
+        why=why(p, choice, view, predicted, repeats),
+        predicted=predicted,
+        old=p.old if p else math.nan,
+        new=p.new if p else math.nan,
+        trust=0.0 if choice.aside else trust(surrogate, reference),
+        beta=choice.beta,
+        inside_gate=choice.inside_gate,
+        nearest=nearest(known, choice.best.u),
+        repeats=repeats,
+        success=choice.success,
+    )
 
 
 def parts(surrogate: Surrogate, blocks: Blocks) -> Parts:  # blocks of the one chosen point
@@ -163,45 +167,30 @@ def trust(surrogate: Surrogate | None, reference: Blocks) -> float | None:
     return float(old.var()) / total if total > 0 else 0.0
 
 
-def witnesses(history: History) -> Witnesses:
-    """Of every task the best tenth, at most 200 rows and fewer when there are many tasks."""
-    most = max(1, min(200, WITNESSES // max(1, len(history.tasks))))
-    u, task, value = [np.zeros((0, history.space.d))], [], [np.zeros(0)]
-    for t in history.tasks[:WITNESSES]:
-        n = min(most, max(1, len(t.y) // 10), len(t.y))
-        best = np.argpartition(-t.y, n - 1)[:n] if n else np.zeros(0, dtype=int)
-        u.append(t.u[best])
-        task += [t.name] * n
-        value.append(history.sign(t.name) * t.y[best])
-    points = np.vstack(u)
-    return Witnesses(history.space, points, history.space.transform(points), tuple(task), np.concatenate(value))
+def _hidden_by_noise(surrogate: Surrogate, blocks: Blocks) -> bool:
+    """Whether one more value here would be off by more than the function is in doubt. Otherwise a point close to a
+    trial looks for a better one."""
+    doubt = float(surrogate.predict(blocks).sd[0])
+    return float(surrogate.observed(blocks).sd[0]) ** 2 - doubt**2 > doubt**2
 
 
-def nearest(known: Witnesses | None, u: Array, n: int = NEAREST) -> tuple[OldRun, ...]:  # (d,) ->
-    """The good old runs closest to a point, one per configuration and task."""
-    if known is None or len(known.u) == 0:
-        return ()
-    apart = np.abs(known.t - known.space.transform(u[None]))  # (w, D)
-    starts = np.flatnonzero(np.diff(known.space.groups, prepend=-1))
-    distance = np.maximum.reduceat(apart, starts, axis=1).mean(axis=1)
-    found: dict[tuple[str, bytes], OldRun] = {}
-    for i in np.argsort(distance, kind="stable"):
-        key = known.task[i], known.t[i].tobytes()
-        if key not in found:
-            params = known.space.decode(known.u[i])
-            found[key] = OldRun(known.task[i], params, float(known.value[i]), float(distance[i]))
-        if len(found) == n:
-            break
-    return tuple(found.values())
-
-
-def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction) -> str:
+def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction, repeats: int | None = None) -> str:
     if p is None:
         return f"{choice.note}."
     gate = {None: "", True: "; inside the warm gate", False: "; outside the warm gate"}[choice.inside_gate]
-    expected = f"expected {predicted.mean:.3g} (90%: {predicted.low:.3g} to {predicted.high:.3g})"
+    mean, low, high = in_digits(predicted)
+    expected = f"expected {mean} (90%: {low} to {high})"
     risk = f" Chance of success: {choice.success:.0%}." if (choice.success or 1.0) < SURE else ""
-    return f"{choice.note or _voices(p, choice, view)}{gate}. {_motive(p, view)}: {expected}.{risk}"
+    return f"{choice.note or _voices(p, choice, view)}{gate}. {_motive(p, view, repeats)}: {expected}.{risk}"
+
+
+def in_digits(p: Prediction) -> tuple[str, str, str]:
+    """Mean, low and high with as many digits as they deserve: the last one of the mean is about a tenth of the way to
+    the nearer end. At least two, as both ends may be far away."""
+    way = min(abs(p.mean - p.low), abs(p.high - p.mean))
+    deserved = math.ceil(math.log10(abs(p.mean) / way)) + 1 if p.mean and 0 < way < math.inf else 3
+    digits = min(max(deserved, 2), MOST_DIGITS)
+    return f"{p.mean:.{digits}g}", f"{p.low:.{digits}g}", f"{p.high:.{digits}g}"
 
 
 def _voices(p: Parts, choice: Choice, view: View) -> str:
@@ -234,8 +223,10 @@ def _side(z: float) -> str:
     return "" if abs(z) < AVERAGE else "above" if z > 0 else "below"
 
 
-def _motive(p: Parts, view: View) -> str:
+def _motive(p: Parts, view: View, repeats: int | None) -> str:
     """Exploiting: expected to beat the best so far. Exploring: only its uncertainty could."""
+    if repeats is not None:
+        return f"Repeats trial {repeats}, as noise hides its true value"
     if len(view.z) == 0:
         return "No value yet" if len(view.failed) else "First trial"
     return "Exploiting" if p.mean >= view.z.max() else "Exploring"

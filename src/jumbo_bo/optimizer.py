@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -19,26 +20,16 @@ from jumbo_bo.checks import checked_recipe, told_points
 from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.errors import InputError
-from jumbo_bo.explain import (
-    UNKNOWN,
-    Explanation,
-    Prediction,
-    Witnesses,
-    interval_reach,
-    nearest,
-    parts,
-    predictions,
-    trust,
-    why,
-    witnesses,
-)
+from jumbo_bo.explain import UNKNOWN, Prediction, explained, interval_reach, predictions
 from jumbo_bo.learning.cache import learned
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past import Past
-from jumbo_bo.methods import DEFAULT, Choice, Recipe, View, name_of
+from jumbo_bo.methods import DEFAULT, Choice, Recipe, Surrogate, View, name_of
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.threads import one_thread
+from jumbo_bo.neighbours import Witnesses, witnesses
 from jumbo_bo.paths import at_home
+from jumbo_bo.remaining import Goal, chance
 from jumbo_bo.search.argmax import Domain, domain_of, encode_candidates, listed, sobol
 from jumbo_bo.space.space import Params, Space
 from jumbo_bo.suggestion import BestTrial, Suggestion
@@ -147,11 +138,30 @@ class Optimizer:
         with one_thread():
             trials = self._finished()
             view = self._view(trials)
-            surrogate = self.recipe.surrogate(view)
-            if surrogate is None:
-                raise InputError(f"{self.method} has no model that could predict values, or not yet")
+            surrogate = self._surrogate(view)
             u = np.array([self.space.encode(params) for params in configurations]).reshape(-1, self.space.d)
             return predictions(surrogate, self._domain.featurise(u), trials.warp, self._sign, self._reach(view))
+
+    def remaining(self, gain: float = 0.0) -> float:
+        """The probability that some configuration is better than the best one tried by more than `gain`, in the user's
+        units. 1 before the first value, 0 when all configurations were tried.
+
+        What was tried includes old data of the target, and not what is pending. It takes as long as several calls of
+        `ask`, and changes no suggestion.
+        """
+        with one_thread():
+            trials = self._finished()
+            view = replace(self._view(trials), pending=np.zeros((0, self.space.d)))
+            goal = Goal(view, self._trials, trials.warp, gain)
+            gps = self._surrogate(view, joint=True).gps
+            return 1.0 if self.best is None else chance(gps, goal)
+
+    def _surrogate(self, view: View, joint: bool = False) -> Surrogate:
+        """`joint`: one that knows how the values of several configurations vary together."""
+        surrogate = self.recipe.surrogate(view)
+        if surrogate is None or (joint and not surrogate.gps):
+            raise InputError(f"{self.method} has no model that could predict values, or not yet")
+        return surrogate
 
     def restarted(self, candidates: Sequence[Params] | None = None, seed: int | None = None) -> Optimizer:
         """The same optimizer before it was told anything, perhaps with other candidates or another seed; what was
@@ -234,22 +244,11 @@ class Optimizer:
         best = choice.best
         listed = self.candidates is not None and best.index is not None
         params = dict(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
-        blocks, surrogate = self._domain.featurise(best.u[None]), choice.surrogate
-        reasons, prediction = None, UNKNOWN
-        if surrogate is not None:
-            reasons = parts(surrogate, blocks)
-            (prediction,) = predictions(surrogate, blocks, warp, self._sign, self._reach(view))
-        explanation = Explanation(
-            why=why(reasons, choice, view, prediction),
-            predicted=prediction,
-            old=reasons.old if reasons else math.nan,
-            new=reasons.new if reasons else math.nan,
-            trust=0.0 if choice.aside else trust(surrogate, self._reference),
-            beta=choice.beta,
-            inside_gate=choice.inside_gate,
-            nearest=nearest(self._witnesses, best.u),
-            success=choice.success,
-        )
+        blocks, prediction = self._domain.featurise(best.u[None]), UNKNOWN
+        if choice.surrogate is not None:
+            (prediction,) = predictions(choice.surrogate, blocks, warp, self._sign, self._reach(view))
+        told = self._trials[self._n_old :]
+        explanation = explained(choice, view, prediction, told, self._reference, self._witnesses)
         return Suggestion(len(self.suggestions), params, explanation)
 
     def _reach(self, view: View) -> float:

@@ -17,7 +17,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from optuna import Study
@@ -34,11 +34,20 @@ Read = Callable[[], Sequence[FrozenTrial]]  # `remembered`: the trials as they a
 
 WHY, NUMBERS = "why", "jumbo"
 FORGOTTEN, RETRY_OF = "forgotten", "retry of"
+REMAINING = "remaining"  # {"gain", "chance"} when the trial was started, in studies with a stopping rule
 DECIDING = timedelta(seconds=60)  # a running trial without parameters this old has lost its process
 MOST_DECIDING = 8
 ATTEMPTS = 20  # to find a configuration that no other process has just taken
 WAIT, WAITS = 0.01, 50  # seconds, and how often, for a later trial to give way
 MOST_HELD = 2_048  # configurations to choose from when some parameters are fixed
+
+
+class Remaining(NamedTuple):
+    """What was left to gain when a trial was started."""
+
+    gain: float  # in the user's units
+    chance: float  # of a larger one
+    trial: int
 
 
 def suggest(optimizer: Optimizer, trials: Sequence[FrozenTrial], number: int) -> tuple[Optimizer, Suggestion]:
@@ -213,6 +222,15 @@ def value(trial: FrozenTrial) -> float:
 def attributes(suggestion: Suggestion) -> dict[str, Any]:
     """What is kept with the trial."""
     return {WHY: suggestion.why, NUMBERS: suggestion.explanation.to_json() | {"params": suggestion.params}}
+
+
+def remaining(trials: Iterable[FrozenTrial]) -> Remaining | None:
+    """Of the last trial that has it."""
+    for trial in sorted(trials, key=lambda t: -t.number):
+        kept = trial.user_attrs.get(REMAINING)
+        if isinstance(kept, dict) and {"gain", "chance"} <= set(kept):
+            return Remaining(float(kept["gain"]), float(kept["chance"]), trial.number)
+    return None
 
 
 def explanation(trial: FrozenTrial) -> Explanation | None:

@@ -15,8 +15,9 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from jumbo_bo.data.history import History
-from jumbo_bo.explain import Explanation, OldRun, Prediction
+from jumbo_bo.explain import Explanation, Prediction
 from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.neighbours import OldRun
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.report import page
 from jumbo_bo.space.space import Params, Space

@@ -9,7 +9,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from report_pages import FEW, SPACE, Reader, explanation, full_page, plots, study, trial
 
-from jumbo_bo.explain import OldRun
+from jumbo_bo.neighbours import OldRun
 from jumbo_bo.report import page, write
 from jumbo_bo.space.space import Space
 from jumbo_bo.studies import WHY

@@ -17,7 +17,7 @@ from jumbo_bo.space.space import Space
 from jumbo_bo.study import toml
 from jumbo_bo.study.job import Job
 from jumbo_bo.study.old_runs import OldRuns
-from jumbo_bo.study.study_file import StudyFile, check_space, load, space_changes, space_record
+from jumbo_bo.study.study_file import Stop, StudyFile, check_space, load, space_changes, space_record
 
 FULL = """
 name = "widgets"
@@ -243,3 +243,15 @@ def test_every_space_is_read_back(space: Space) -> None:
     table = toml.Table(Path("study.toml"), "", tomllib.loads("\n".join(["[space]", *lines])))
     assert toml.space(table) == space
     assert space_changes(space_record(space), toml.space(table)) == []
+
+
+def test_the_stopping_rule(tmp_path: Path) -> None:
+    assert load(write(tmp_path, SMALL)).stop is None
+    assert load(write(tmp_path, SMALL + "[stop]\ngain = 1\n")).stop == Stop(1.0, 0.05)
+    assert load(write(tmp_path, SMALL + "[stop]\ngain = 0\nchance = 0.2\n")).stop == Stop(0.0, 0.2)
+    assert "stop.gain is missing, expected a number, at least 0" in error(tmp_path, SMALL + "[stop]\n")
+    assert "stop.gain is -1" in error(tmp_path, SMALL + "[stop]\ngain = -1\n")
+    assert "stop.chance is 5, expected a number between 0 and 1" in error(
+        tmp_path, SMALL + "[stop]\ngain = 1\nchance = 5\n"
+    )
+    assert "unknown key 'gian'" in error(tmp_path, SMALL + "[stop]\ngian = 1\n")

@@ -47,7 +47,8 @@ def report(
         else:
             known = [t for t in trials if t.number not in forgotten]
             optimizer = follow(build_optimizer(file, file.trials, console(stderr=True).print), known)
-            text = page(*about, optimizer, transfer(optimizer), forgotten)
+            gain = file.stop.gain if file.stop else None
+            text = page(*about, optimizer, transfer(optimizer), gain, forgotten)
         write(output, text)
         size = output.stat().st_size / 1e6
         console().print(f"Wrote {output} ({size:.1f} MB, {len(trials)} trials); open it in a browser.")

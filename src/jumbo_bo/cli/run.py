@@ -54,7 +54,7 @@ def run(
         typer.Option("--retry-failed", help="Forget the failed trials and try them again: the command is mended."),
     ] = False,
 ) -> None:
-    """Evaluate trials with the command in STUDY until the study has enough of them.
+    """Evaluate trials with the command in STUDY until the study has enough of them, or [stop] in STUDY ends it.
 
     The command gets a configuration (as arguments, or as JSON on its standard input) and prints the value as the last
     line: `{"loss": 0.31}`, or just the number. Its output is kept in the folder NAME.runs next to STUDY. Its
@@ -161,8 +161,13 @@ class Progress:
 
 
 def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> None:
+    from jumbo_bo.remaining import in_words
+
     if ending.reason == "exhausted":
         screen.print(f"\nAll {file.space.cardinality:,} configurations of the space have been tried.")
+    elif ending.reason == "stopped" and file.stop is not None:
+        chance, more = in_words(ending.chance), f" by more than {file.stop.gain:g}" if file.stop.gain else ""
+        screen.print(f"\nStopped: the chance that any configuration improves{more} is {chance}.")
     elif ending.reason == "elsewhere":
         screen.print(
             f"\n{ending.finished} of {limit} trials are finished; the others are running on other machines (jumbo "
@@ -190,6 +195,7 @@ def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> N
 
 def _show(screen: Console, found: Status) -> None:
     from jumbo_bo.data.storage import shown
+    from jumbo_bo.remaining import sentence
 
     file = found.file
     words = {"fail": "failed" if found.finished else "failed, not counted"}
@@ -201,6 +207,9 @@ def _show(screen: Console, found: Status) -> None:
             f"\nBest ({file.direction}): {number(found.best.value)} in trial {found.best.number}", style="green"
         )
         screen.print(f"  {settings(found.best)}")
+    if found.remaining is not None:
+        left = found.remaining
+        screen.print(f"{sentence(left.gain, left.chance)} (when trial {left.trial} was started)")
     groups = {
         "Running": found.running,
         f"Interrupted; resume with `jumbo run {file.path}`": found.interrupted,

@@ -41,6 +41,9 @@ def study_text(
             '# JSON like {"value": 0.123}. Without it, you run the trials yourself, with `jumbo ask` and `jumbo tell`.',
             *_aligned(_objective(space)),
             "",
+            "# When `jumbo run` ends before it has made all trials.",
+            *_aligned(_stop()),
+            "",
         ]
     )
 
@@ -98,6 +101,12 @@ def _objective(space: Space) -> Iterator[Line]:
     yield "# workers = 2", "trials at the same time"
     yield "# timeout = 3600", "seconds for one attempt"
     yield "# retries = 1", "further attempts after a failure"
+
+
+def _stop() -> Iterator[Line]:
+    yield "# [stop]", ""
+    yield "# gain = 0.001", "end when an improvement by more than this (in units of the objective) ..."
+    yield "# chance = 0.05", "... has a lower probability than this"
 
 
 def _aligned(lines: Iterable[Line]) -> list[str]:

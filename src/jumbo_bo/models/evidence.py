@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf, dtrtri
 
 from jumbo_bo.models.kernel import Blocks, Kernel, Term, prior_mean
 
@@ -120,6 +120,14 @@ def solve(chol: Array, y: Array) -> Array:
 
 def inverse_root(chol: Array) -> Array:  # L -> L^-1
     return np.tril(dtrtri(chol, lower=1)[0])
+
+
+def semidefinite_root(cov: Array) -> Array:  # (m, m) -> R (m, m), R R^T = cov
+    """By pivoted Cholesky: points whose values are as good as equal need no jitter, which would tell them apart."""
+    lower, pivots, rank, _ = dpstrf(cov, lower=1)
+    root = np.zeros_like(cov)
+    root[pivots - 1, :rank] = np.tril(lower)[:, :rank]
+    return root
 
 
 def inverse_from_cholesky(chol: Array) -> Array:

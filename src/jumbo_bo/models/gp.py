@@ -53,6 +53,7 @@ __all__ = [
     "fit_adam",
     "hallucinate",
     "isotropic",
+    "joint_posterior",
     "leave_one_out",
     "mean_by_term",
     "posterior",
@@ -131,6 +132,16 @@ def posterior(gp: GP, blocks: Blocks) -> Normal:  # (m, .) -> mean (m,), sd (m,)
         v = root @ k
         var[i : i + CHUNK] -= np.einsum("ij,ij->j", v, v)
     return Normal(mean, np.sqrt(np.maximum(var, 1e-12)))
+
+
+def joint_posterior(gp: GP, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> mean (m,), covariance (m, m)
+    """Of the function, without observation noise. The covariance may be singular."""
+    mean, cov = prior_mean(gp.kernel, blocks), covariance(gp.kernel, gp.theta, blocks, blocks)
+    if len(gp.y):
+        k = covariance(gp.kernel, gp.theta, gp.blocks, blocks)  # (n, m)
+        v = gp.root @ k
+        mean, cov = mean + gp.alpha @ k, cov - v.T @ v
+    return mean, cov
 
 
 def mean_by_term(gp: GP, blocks: Blocks) -> Array:  # (m, .) -> (terms, m)

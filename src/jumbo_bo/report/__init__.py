@@ -27,6 +27,7 @@ from jumbo_bo.optimizer import Direction, Optimizer
 from jumbo_bo.paths import at_home, whole
 from jumbo_bo.report import figures, tables
 from jumbo_bo.report.latent import latent_map
+from jumbo_bo.report.left import left
 from jumbo_bo.report.marks import Figure
 from jumbo_bo.report.parallel import MOST, parallel
 from jumbo_bo.report.rows import Row, rows
@@ -70,14 +71,16 @@ def page(
     trials: Sequence[FrozenTrial],
     optimizer: Optimizer | None = None,
     transfer: TransferReport | None = None,
+    gain: float | None = None,
     forgotten: Collection[int] = (),
 ) -> str:
-    """The whole page. The optimizer gives the old runs and their net for the map; `transfer(optimizer)` the verdict.
-    Trials with forgotten numbers (`studies.forgotten`) are listed, but not drawn."""
+    """The whole page. The optimizer gives the old runs and their net for the map, and the chance of a larger gain than
+    `gain` (None: see `left`); `transfer(optimizer)` the verdict. Trials with forgotten numbers (`studies.forgotten`)
+    are listed, but not drawn."""
     found = rows(trials, space, direction, forgotten)
     drawn = [row for row in found if row.number not in forgotten]
     sections = [
-        _summary(found, direction, transfer),
+        _summary(found, direction, transfer, left(drawn, trials, optimizer, gain)),
         _progress(drawn, direction),
         _calibration(drawn),
         _parallel(drawn, space, direction),
@@ -129,9 +132,11 @@ def write(path: str | os.PathLike[str], text: str) -> None:
         part.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _summary(found: Sequence[Row], direction: str, transfer: TransferReport | None) -> Section:
+def _summary(
+    found: Sequence[Row], direction: str, transfer: TransferReport | None, more: tuple[str, str] | None
+) -> Section:
     verdict = transfer.verdict if transfer else ""
-    return Section("summary", "Summary", "", body=tables.cards(found, direction, _trusted(found), verdict))
+    return Section("summary", "Summary", "", body=tables.cards(found, direction, _trusted(found), more, verdict))
 
 
 def _trusted(found: Sequence[Row]) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jumbo_bo.explain import OldRun
+from jumbo_bo.neighbours import OldRun
 from jumbo_bo.report.rows import Row, best, number, text
 from jumbo_bo.transfer import TaskTransfer
 
@@ -16,7 +16,9 @@ def e(value: Any) -> str:
     return html.escape(str(value))
 
 
-def cards(rows: Sequence[Row], direction: str, trust: tuple[str, str], verdict: str) -> str:
+def cards(
+    rows: Sequence[Row], direction: str, trust: tuple[str, str], left: tuple[str, str] | None, verdict: str
+) -> str:
     top = best(rows)
     goal = "lowest" if direction == "minimize" else "highest"
     first = (
@@ -28,6 +30,7 @@ def cards(rows: Sequence[Row], direction: str, trust: tuple[str, str], verdict: 
     counts = {state: sum(row.state == state for row in rows) for state in states}
     others = ", ".join(f"{n} {state}" for state, n in counts.items() if state != "done" and (n or state == "failed"))
     small = [first, ("Trials done", str(counts["done"]), others), ("Trust in the old runs", *trust)]
+    small += [("Chance of a better one", *left)] if left else []
     found = [
         f'<div class="card"><dt>{e(title)}</dt><dd class="big">{e(big)}</dd><dd class="note">{e(note)}</dd></div>'
         for title, big, note in small

@@ -5,6 +5,7 @@ User attributes of a trial, besides those of `studies.py`
     claimed by  with the id of a runs folder: the same, while an enqueued trial is being claimed
     seconds     how long the evaluation took
     error       why a failed trial failed
+    remaining   in studies with a stopping rule: the chance of a larger gain when it was started
 """
 
 from __future__ import annotations

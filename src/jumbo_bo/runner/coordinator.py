@@ -13,6 +13,7 @@ one is never evaluated again.
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections import Counter
@@ -27,22 +28,13 @@ from optuna.trial import FrozenTrial, TrialState
 from jumbo_bo.errors import UserError
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.runner.attempt import Outcome, attempts, failures, outcome, prepare
-from jumbo_bo.runner.book import (
-    ERROR,
-    RUNNER,
-    SECONDS,
-    Book,
-    StorageTrouble,
-    best,
-    build_optimizer,
-    n_counted,
-    runner,
-)
+from jumbo_bo.runner.book import ERROR, RUNNER, SECONDS, Book, StorageTrouble, best, build_optimizer, n_counted, runner
 from jumbo_bo.runner.engines import Engine
+from jumbo_bo.runner.stopping import Stopping
 from jumbo_bo.runner.supervise import GRACE
 from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.space import Params
-from jumbo_bo.studies import NUMBERS, holding
+from jumbo_bo.studies import NUMBERS, follow, holding
 
 SHORTEST, LONGEST = 0.05, 0.5  # seconds between two looks at the running attempts
 REFRESH = 5.0  # seconds after which the study is read again, for what others did
@@ -69,9 +61,10 @@ class Watcher(Protocol):
 class Ending:
     """Why the run is over."""
 
-    reason: Literal["budget", "exhausted", "elsewhere"]  # elsewhere: what is missing runs on other machines
+    reason: Literal["budget", "exhausted", "elsewhere", "stopped"]  # elsewhere: what is missing runs on other machines
     finished: int
     best: FrozenTrial | None
+    chance: float = math.nan  # stopped: that something better is left
 
 
 class _Unusable(Exception):
@@ -88,6 +81,7 @@ class Coordinator:
         self.lost: Counter[int] = Counter()  # trial number -> attempts that vanished
         self.failed_in_a_row = 0
         self.exhausted = False
+        self.stopping = Stopping(book.file.stop)
 
     def run(self) -> Ending:
         self.trials = self.book.trials()
@@ -196,9 +190,10 @@ class Coordinator:
             if trial.state == TrialState.WAITING and self.book.claim(trial, ours):
                 return True  # adopted in the next round
         self.exhausted = self.exhausted or self.book.exhausted()
-        if not self.exhausted:
-            self.book.reserve({RUNNER: ours})  # as well
-        return not self.exhausted
+        if self.exhausted or self._enough():
+            return False
+        self.book.reserve({RUNNER: ours, **self.stopping.attributes()})  # as well
+        return True
 
     def _adopt(self, trial: FrozenTrial) -> bool:
         room = len(self.active) < self.file.job.workers
@@ -258,7 +253,17 @@ class Coordinator:
             return Ending("budget", n, top)
         if n + self._n_running() >= self.limit:
             return None if self._own_running() else Ending("elsewhere", n, top)
-        return Ending("exhausted", n, top) if self.exhausted else None
+        if self.exhausted:
+            return Ending("exhausted", n, top)
+        waiting = any(t.state == TrialState.WAITING for t in self.trials)
+        if self._own_running() or waiting or not self._enough():
+            return None
+        return Ending("stopped", n, top, self.stopping.chance)
+
+    def _enough(self) -> bool:
+        """By the study's stopping rule, if it has one. The result of a running trial may revoke it."""
+        self.optimizer = follow(self._optimizer(), self.trials)
+        return self.stopping.reached(self.optimizer)
 
     def _own_running(self) -> list[FrozenTrial]:
         return [t for t in self._running() if runner(t)["folder"] == self.folder_id]

@@ -12,8 +12,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.errors import InputError, UserError
 from jumbo_bo.runner.book import ERROR, Book, build_optimizer, runner
+from jumbo_bo.runner.stopping import Stopping
 from jumbo_bo.space.space import Params
-from jumbo_bo.studies import NUMBERS, WHY
+from jumbo_bo.studies import NUMBERS, WHY, follow
 from jumbo_bo.study.study_file import StudyFile
 
 KEYS = ("trial", "params", "value", "failed")
@@ -23,13 +24,16 @@ EXAMPLE = '{"trial": 3, "value": 0.71}'
 def ask(book: Book, n: int, note: Callable[[str], None]) -> Iterator[FrozenTrial]:
     """n new open trials, each in the study before it is returned."""
     optimizer = build_optimizer(book.file, book.file.trials, note)
+    stopping = Stopping(book.file.stop)
     for _ in range(n):
         if book.exhausted():
             raise UserError(
                 f"all {book.file.space.cardinality:,} configurations have been tried or are open; see the results with "
                 f"`jumbo status {book.file.path}`"
             )
-        optimizer, trial = book.decide(optimizer, book.reserve({}))
+        optimizer = follow(optimizer, book.trials())
+        stopping.look(optimizer)
+        optimizer, trial = book.decide(optimizer, book.reserve(stopping.attributes()))
         yield trial
 
 

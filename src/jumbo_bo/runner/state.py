@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 from jumbo_bo.data.storage import shown
 from jumbo_bo.runner.book import ERROR, SECONDS, best, n_counted, runner
 from jumbo_bo.runner.people import is_open
-from jumbo_bo.studies import WHY
+from jumbo_bo.studies import WHY, Remaining, remaining
 from jumbo_bo.study.study_file import StudyFile
 
 LAST = 5
@@ -29,6 +29,7 @@ class Status:
     interrupted: tuple[FrozenTrial, ...]  # begun by a `jumbo run` of this folder that is no longer there
     open: tuple[FrozenTrial, ...]  # asked for, not told
     last: tuple[FrozenTrial, ...]  # finished, the newest first
+    remaining: Remaining | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -43,6 +44,7 @@ class Status:
             "interrupted": [_plain(t) for t in self.interrupted],
             "open": [_plain(t) for t in self.open],
             "last": [_plain(t) for t in self.last],
+            "remaining": None if self.remaining is None else self.remaining._asdict(),
         }
 
 
@@ -62,6 +64,7 @@ def status(file: StudyFile, trials: Sequence[FrozenTrial], forgotten: int = 0) -
         tuple(t for t in begun if runner(t)["folder"] == idle),
         tuple(filter(is_open, trials)),
         tuple(reversed(ended[-LAST:])),
+        remaining(trials),
     )
 
 

@@ -35,6 +35,14 @@ UNSAFE = re.compile(r'^[.~ ]|[/\\:*?"<>|]')  # in the name of a folder
 
 
 @dataclass(frozen=True)
+class Stop:
+    """`jumbo run` ends when a gain larger than `gain` is less likely than `chance`."""
+
+    gain: float  # in the units of the objective
+    chance: float = 0.05
+
+
+@dataclass(frozen=True)
 class StudyFile:
     path: Path
     name: str
@@ -46,6 +54,7 @@ class StudyFile:
     seed: int = 0
     old_runs: tuple[OldRuns, ...] = ()
     job: Job = Job(())
+    stop: Stop | None = None
 
     @property
     def folder(self) -> Path:
@@ -104,6 +113,7 @@ def load(path: str | os.PathLike[str]) -> StudyFile:
         top.take("seed", toml.whole(0), StudyFile.seed),
         old_runs,
         job_of(top.table("objective"), space) if "objective" in top.values else Job(()),
+        _stop(top.table("stop")) if "stop" in top.values else None,
     )
 
 
@@ -144,6 +154,11 @@ def span(dist: BaseDistribution) -> str:
     }
     said = ", ".join(word for word, holds in details.items() if holds)
     return f"{dist.low} to {dist.high} ({said})" if said else f"{dist.low} to {dist.high}"
+
+
+def _stop(table: toml.Table) -> Stop:
+    table.only(*(f.name for f in fields(Stop)))
+    return Stop(float(table.take("gain", toml.NOT_NEGATIVE)), table.take("chance", toml.SHARE, Stop.chance))
 
 
 def _check_kept(address: str) -> None:

@@ -52,6 +52,8 @@ def one_of(*known: str) -> Check:
 TEXT = Check(is_text, "text in quotes")
 TEXTS = Check(lambda v: is_text(v) or list_of(is_text)(v), "text or a list of strings")
 NUMBER = Check(is_number, "a number")
+NOT_NEGATIVE = Check(lambda v: is_number(v) and v >= 0, "a number, at least 0")
+SHARE = Check(lambda v: is_number(v) and 0 < v < 1, "a number between 0 and 1")
 POSITIVE = Check(lambda v: is_number(v) and v > 0, "a number above 0")
 INTEGER = Check(lambda v: isinstance(v, int) and not isinstance(v, bool), "a whole number")
 YES_NO = Check(lambda v: isinstance(v, bool), "true or false")
