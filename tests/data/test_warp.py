@@ -146,3 +146,15 @@ def test_a_cluster_at_the_best_point_is_not_blown_up():
     y = np.concatenate([np.linspace(-10.0, -1.0, 10), -0.5 + 1e-4 * np.arange(30)])
     z = fit_warp(y)(y)
     assert np.ptp(z[10:]) < 0.01
+
+
+def test_many_diverged_losses_do_not_hide_the_differences_between_the_others():
+    rng = np.random.default_rng(0)
+    good = -rng.uniform(0.1, 1.5, 40)
+    alone = fit_warp(good)
+    diverged = fit_warp(np.concatenate([good, -np.full(15, 1e6)]))
+    assert diverged.scale == pytest.approx(alone.scale)
+    assert diverged(np.array([-1e6]))[0] < diverged(good).min() - 1  # bad as they are
+    # Losses that fill the range between are no accident.
+    spread = fit_warp(-(10.0 ** rng.uniform(-1, 6, 55)))
+    assert spread.scale > 5 * alone.scale

@@ -27,6 +27,8 @@ LOSS_RATIO = 2.0  # positive losses spanning more than this (5 % to 95 % quantil
 GAIN_RATIO = 100.0  # positive gains need a wider span: a logarithm would hide differences at the top
 HUGE, TINY = 1e100, 1e-300  # everything beyond is as good as infinite or zero; keeps all arithmetic finite
 DIVERGED = 30.0  # a worst value that widens the standard deviation this much is a diverged run; not measured
+# So are losses a thousand times larger than all others, and ten standard deviations away; neither measured.
+APART, APART_SPREADS = math.log(1e3), 10.0
 PRIOR_WEIGHT = 2.0  # how many observations the old tasks' scale counts for; not measured
 
 
@@ -80,22 +82,25 @@ def fit_warp(y: Array, like: Sequence[Warp] = ()) -> Warp:
     if len(r) == 0:
         return Warp(sign, float(np.median([w.centre for w in alike])) if alike else 0.0, prior or 1.0)
     smallest = max(1e-12 * size, 1 / HUGE)  # below is rounding: the values are constant
-    centre, spread = _centre_and_spread(r)
+    centre, spread = _centre_and_spread(r, sign)
     if alike:
         spread = math.sqrt((PRIOR_WEIGHT * prior**2 + (len(r) - 1) * spread**2) / (PRIOR_WEIGHT + len(r) - 1))
     return Warp(sign, centre, spread if spread > smallest else 1.0)
 
 
-def _centre_and_spread(r: Array) -> tuple[float, float]:
+def _centre_and_spread(r: Array, sign: int) -> tuple[float, float]:
     """Mean and standard deviation, with the values cut at the 5 % and 95 % quantiles. Tighter quantiles would be
     those of the cluster that an optimizer leaves around its best point, and would blow that cluster up."""
-    r = _without_diverged(np.sort(r))
+    r = _without_diverged(np.sort(r), sign)
     core = np.clip(r, *np.quantile(r, (0.05, 0.95)))
     return float(np.mean(core)), float(np.std(core, ddof=1)) if len(r) > 1 else 0.0
 
 
-def _without_diverged(r: Array) -> Array:  # sorted, worst first
-    """Leaves out up to a tenth of the values, at least one, as long as the worst dwarfs the spread of all others."""
+def _without_diverged(r: Array, sign: int) -> Array:  # sorted, worst first
+    """Leaves out up to a tenth of the values, at least one, as long as the worst dwarfs the spread of all others; of
+    losses on a log scale also up to half of them that are a world apart from the others."""
+    if sign == -1:
+        r = r[_world_apart(r) :]
     for _ in range(max(1, len(r) // 10)):
         if len(r) < 4:
             break
@@ -104,6 +109,13 @@ def _without_diverged(r: Array) -> Array:  # sorted, worst first
             break
         r = r[1:]
     return r
+
+
+def _world_apart(r: Array) -> int:  # sorted, worst first
+    """How many of the worst are followed by a gap that is wide as it is, and wide for the spread of those after it."""
+    gaps = np.diff(r)[: len(r) // 2]
+    wide = np.flatnonzero(gaps > APART)[::-1]
+    return next((int(i) + 1 for i in wide if gaps[i] > APART_SPREADS * np.std(r[i + 1 :])), 0)
 
 
 def _common_sign(y: Array, like: Sequence[Warp]) -> int:
