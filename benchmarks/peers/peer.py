@@ -37,7 +37,13 @@ from jumbo_bo.space.space import Params, Space
 
 Array = npt.NDArray[np.float64]
 
-MODULES = {"ax": "with_ax", "baybe": "with_baybe", "openbox-rgpe": "with_openbox", "peer-random": "with_nothing"}
+MODULES = {
+    "ax": "with_ax",
+    "baybe": "with_baybe",
+    "botorch-logei": "with_botorch",
+    "openbox-rgpe": "with_openbox",
+    "peer-random": "with_nothing",
+}
 GRID = 5_000  # a space of at most this many configurations is a list to choose from
 
 

@@ -1,6 +1,6 @@
 """Makes the environment of a peer in .venv-peers beside src, with the versions that were tried together.
 
-    python benchmarks/peers/setup.py ax baybe openbox-rgpe
+    python benchmarks/peers/setup.py ax baybe botorch-logei openbox-rgpe
 
 About a minute and 1.6 GB each. torch is installed first and pinned: every other version brings gigabytes along. Of
 jumbo-bo only what the problems need comes with it, because OpenBox wants an older numpy than our optimizer does.
@@ -20,6 +20,7 @@ TORCH = "torch==2.13.0"
 PEERS = {
     "ax": ("ax-platform==1.3.1", "botorch==0.18.1", "gpytorch==1.15.2"),
     "baybe": ("baybe==0.15.0", "botorch==0.18.1", "gpytorch==1.15.2"),
+    "botorch-logei": ("botorch==0.18.1", "gpytorch==1.15.2"),
     "openbox-rgpe": ("openbox==0.9.0", "ConfigSpace==0.6.1", "scikit-learn==1.3.2"),
 }
 PROBLEMS = ("cma", "numpy", "optuna>=5.0", "polars>=1.30", "rich", "safetensors", "scipy", "threadpoolctl")

@@ -85,6 +85,21 @@ def test_a_failed_run_leaves_its_traceback_and_no_file(tmp_path: Path) -> None:
     assert not run.path(tmp_path).exists()
 
 
+def test_botorch_finds_the_minimum_of_branin(tmp_path: Path) -> None:
+    from peer import Caps
+    from run import starter
+    from setup import interpreter
+
+    python = interpreter("botorch-logei")
+    if not python.exists():
+        pytest.skip("needs an environment: python benchmarks/peers/setup.py botorch-logei")
+    run = Run("cold", "branin", "botorch-logei", 0, 15)
+    assert run_suite([run], tmp_path, jobs=1, start=starter(python, Caps())) == {}
+    rows, _ = read_runs(tmp_path, "cold")
+    assert rows["regret"].min() < 0.1
+    assert rows["value"].n_unique() == 15  # nothing is tried twice
+
+
 def test_old_rows_stay_within_the_caps_and_keep_the_best() -> None:
     from peer import Caps, setting
 

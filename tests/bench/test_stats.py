@@ -54,7 +54,8 @@ def test_where_every_finite_regret_is_zero_a_failed_trial_counts_as_the_floor() 
 def test_marks_are_early_and_late() -> None:
     assert stats.marks_of(50) == [1, 5, 10, 25, 50]
     assert stats.marks_of(100)[-1] == 100
-    assert stats.marks_of(30) == [1, 5, 10, 25]
+    assert stats.marks_of(60) == [1, 5, 10, 25, 50, 60]
+    assert stats.marks_of(1) == [1]
 
 
 def test_normalised_regret_is_one_for_a_guess() -> None:

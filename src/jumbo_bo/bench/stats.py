@@ -29,7 +29,7 @@ from jumbo_bo.bench.bootstrap import ONE_SUITE, Suites, average
 from jumbo_bo.space.space import Array
 
 MARKS = (1, 5, 10, 25, 50, 100)
-COLD = ("gp-ucb", "optuna-gp", "tpe", "cma-es", "random")  # they do not look at old runs
+COLD = ("gp-ucb", "optuna-gp", "botorch-logei", "tpe", "cma-es", "random")  # they do not look at old runs
 SAME = 1 + 1e-12  # means of the same number over different seeds differ in the last digits
 
 Curves = Mapping[tuple[str, str], Mapping[int, Array]]  # (problem, method) -> seed -> (T,) regret
@@ -68,7 +68,8 @@ def problems_of(curves: Curves, methods: Iterable[str]) -> list[str]:
 
 
 def marks_of(length: int) -> list[int]:
-    return [mark for mark in MARKS if mark <= length] or [length]
+    """The last trial is always one."""
+    return [*(mark for mark in MARKS if mark < length), length]
 
 
 def length_of(curves: Curves) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from jumbo_bo.bench import circuit, fcnet, hpobench, synthetic, transfer
+from jumbo_bo.bench import circuit, cold, fcnet, hpobench, synthetic, transfer
 from jumbo_bo.bench.circuit.problem import TASKS, prepare
 from jumbo_bo.bench.circuit.problem import problem as layout_problem
 from jumbo_bo.bench.problem import Problem
@@ -150,6 +150,13 @@ SUITES = {
         synthetic.PROBLEMS,
         lambda name, _, seed: synthetic.problem(name, seed),
         with_tables=tuple(name for name in synthetic.PROBLEMS if name.startswith("protein-")),
+    ),
+    "cold": Suite(
+        "Classic test functions without old runs, 2 to 50 parameters.",
+        tuple(cold.CASES),
+        lambda name, _, seed: cold.problem(name, seed),
+        quick=2,
+        trials=60,
     ),
     "circuit": Suite(
         "An amplifier: 1000 simulated schematics -> its layout. Needs ngspice, magic and the Python package sky130.",
