@@ -108,10 +108,8 @@ def _train(data: Data, options: Pretraining, seed: int, member: int, report: Rep
         if trained is not None:
             return trained
         rate /= 10
-    raise InputError(
-        f"pretraining diverged: the loss is not finite even at learning_rate={10 * rate:g}; "
-        "pass a lower learning_rate or a smaller net in Pretraining(...)"
-    )
+    problem = f"pretraining diverged: the loss is not finite even at learning_rate={10 * rate:g}"
+    raise InputError(f"{problem}; pass a lower learning_rate or a smaller net in Pretraining(...)")
 
 
 def _attempt(data: Data, options: Pretraining, rate: float, seed: tuple[int, int], report: Report) -> _Trained | None:
