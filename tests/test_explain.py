@@ -80,7 +80,7 @@ OLD = gp_surrogate(build(Kernel((ard("x", 1),), mean="m"), np.zeros(3), {"x": np
 
 
 def voices(old, new, n, aside=False):
-    view = SimpleNamespace(z=np.zeros(n))
+    view = SimpleNamespace(failed=(), z=np.zeros(n))
     return _voices(Parts(old, new, 0.0), Choice(None, OLD, aside=aside), view)
 
 
@@ -219,7 +219,7 @@ def test_nine_of_ten_intervals_hold_the_value_that_then_came(old):
         (Prediction(0.1723, 1.0, 2.514e-9, 1.15e7), ("0.17", "2.5e-09", "1.2e+07")),
         (Prediction(0.0, 1.0, -1.0, 1.0), ("0", "-1", "1")),
         (Prediction(5.0, 0.0, 5.0, 5.0), ("5", "5", "5")),
-        (Prediction(-0.34567, 0.02, -0.38, -0.312), ("-0.35", "-0.38", "-0.31")),
+        (Prediction(-0.34567, 0.02, -0.39, -0.302), ("-0.35", "-0.39", "-0.3")),
     ],
 )
 def test_numbers_have_the_digits_they_deserve(prediction, shown):
