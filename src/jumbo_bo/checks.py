@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,18 @@ def checked_recipe(
     recipe: Recipe = METHODS[method] if isinstance(method, str) else method
     _check_history(recipe, method if isinstance(method, str) else name_of(method), space, history)
     return recipe
+
+
+def checked_bounds(bounds: tuple[float | None, float | None]) -> tuple[float, float]:
+    """With infinities in place of None."""
+    try:
+        low, high = bounds
+        ends = -math.inf if low is None else float(low), math.inf if high is None else float(high)
+    except (TypeError, ValueError):
+        raise InputError(f"bounds are {bounds!r}, expected two numbers such as (0, 100), or None for one") from None
+    if not ends[0] < ends[1]:
+        raise InputError(f"bounds are {bounds!r}, expected the smaller one first")
+    return ends
 
 
 def _check_history(recipe: Recipe, name: str, space: Space, history: History | Past | None) -> None:

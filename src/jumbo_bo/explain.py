@@ -25,6 +25,7 @@ from jumbo_bo.neighbours import OldRun, Witnesses, nearest, repeated
 from jumbo_bo.trials import Trial
 
 Array = npt.NDArray[np.float64]
+Bounds = tuple[float, float]  # the values that are possible, in the user's units
 
 OLD_BLOCKS = ("g", "h", "m", "dev")
 INTERVAL = 0.95  # quantile: nine of ten values should fall between low and high
@@ -46,6 +47,7 @@ class Prediction(NamedTuple):
     high: float
 
 
+ANY_VALUE: Bounds = (-math.inf, math.inf)
 UNKNOWN = Prediction(math.nan, math.nan, math.nan, math.nan)
 
 
@@ -139,12 +141,15 @@ def _by_source(gps: Weighted, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) 
     return np.asarray(old), np.asarray(new)
 
 
-def predictions(surrogate: Surrogate, blocks: Blocks, warp: Warp, sign: float, reach: float) -> list[Prediction]:
-    """In the user's units. `reach` is how many standard deviations of a value the interval goes to either side."""
+def predictions(
+    surrogate: Surrogate, blocks: Blocks, warp: Warp, sign: float, reach: float, bounds: Bounds = ANY_VALUE
+) -> list[Prediction]:
+    """In the user's units. `reach` is how many standard deviations of a value the interval goes to either side; it ends
+    at the bounds of what is possible."""
     (mean, sd), far = surrogate.predict(blocks), reach * surrogate.observed(blocks).sd
     middle, below, above = sign * warp.inverse(np.stack([mean, mean - sd, mean + sd]))
     ends = sign * warp.straight(np.stack([mean - far, mean + far]))
-    low, high = np.minimum(*ends), np.maximum(*ends)
+    middle, low, high = (np.clip(v, *bounds) for v in (middle, np.minimum(*ends), np.maximum(*ends)))
     return [Prediction(*map(float, row)) for row in zip(middle, np.abs(above - below) / 2, low, high, strict=True)]
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.checks import checked_recipe, told_points
+from jumbo_bo.checks import checked_bounds, checked_recipe, told_points
 from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.errors import InputError
@@ -51,6 +51,7 @@ class Optimizer:
     method      a name from METHODS, or a recipe such as Jumbo(threshold=0.05)
     candidates  configurations to choose from, instead of the whole space
     cache       folder where what was learned is kept and shared between processes; None: learned here, not kept
+    bounds      the smallest and the largest value that is possible, where intervals end; None: no such end
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Optimizer:
         seed: int = 0,
         candidates: Sequence[Params] | None = None,
         cache: str | Path | None = None,
+        bounds: tuple[float | None, float | None] = (None, None),
     ) -> None:
         self.space = space
         self.history = history
@@ -70,6 +72,7 @@ class Optimizer:
         self.n_trials = n_trials
         self.recipe = checked_recipe(method, space, history, direction, n_trials)
         self.method = method if isinstance(method, str) else name_of(method)
+        self.bounds = checked_bounds(bounds)
         self.seed = seed
         self.candidates = [dict(c) for c in listed(candidates)] if candidates is not None else None
         self.cache = None if cache is None else Path(at_home(cache))
@@ -140,7 +143,7 @@ class Optimizer:
             view = self._view(trials)
             surrogate = self._surrogate(view)
             u = np.array([self.space.encode(params) for params in configurations]).reshape(-1, self.space.d)
-            return predictions(surrogate, self._domain.featurise(u), trials.warp, self._sign, self._reach(view))
+            return self._predictions(surrogate, u, view, trials.warp)
 
     def remaining(self, gain: float = 0.0) -> float:
         """The probability that some configuration is better than the best one tried by more than `gain`, in the user's
@@ -168,7 +171,15 @@ class Optimizer:
         learned from the old runs is shared, not learned again."""
         chosen = self.seed if seed is None else seed
         fresh = Optimizer(
-            self.space, self.history, self.direction, self.n_trials, self.recipe, chosen, candidates, self.cache
+            self.space,
+            self.history,
+            self.direction,
+            self.n_trials,
+            self.recipe,
+            chosen,
+            candidates,
+            self.cache,
+            self.bounds,
         )
         fresh.method, fresh.past = self.method, self.past
         if candidates is None:
@@ -244,15 +255,16 @@ class Optimizer:
         best = choice.best
         listed = self.candidates is not None and best.index is not None
         params = dict(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
-        blocks, prediction = self._domain.featurise(best.u[None]), UNKNOWN
+        prediction = UNKNOWN
         if choice.surrogate is not None:
-            (prediction,) = predictions(choice.surrogate, blocks, warp, self._sign, self._reach(view))
+            (prediction,) = self._predictions(choice.surrogate, best.u[None], view, warp)
         told = self._trials[self._n_old :]
         explanation = explained(choice, view, prediction, told, self._reference, self._witnesses)
         return Suggestion(len(self.suggestions), params, explanation)
 
-    def _reach(self, view: View) -> float:
-        return interval_reach(len(view.z), bool(self._old_warps))
+    def _predictions(self, surrogate: Surrogate, u: Array, view: View, warp: Warp) -> list[Prediction]:  # (m, d) ->
+        reach = interval_reach(len(view.z), bool(self._old_warps))
+        return predictions(surrogate, self._domain.featurise(u), warp, self._sign, reach, self.bounds)
 
     @cached_property
     def _reference(self) -> gps.Blocks:

@@ -203,7 +203,7 @@ def test_whatever_is_guessed_reads_its_own_rows(columns: list[list[Any]]) -> Non
     assert set(found.notes) == set(frame.columns)
     rows, report = parse(frame.lazy(), found.space, Columns.of(found.columns), Source("frame", "frame"))
     drops = [d for several in report.dropped.values() for d in several]
-    assert sum(len(y) for _, y in rows.values()) == n - sum(d.count for d in drops)
+    assert sum(len(y) for _, y, _ in rows.values()) == n - sum(d.count for d in drops)
     # A cell is empty or no number; but no number is outside of the range that was guessed from it.
     usual = {"empty", "not a number", "not an allowed value", "out of range"}
     assert {d.reason.split(" is ")[1] for d in drops} <= usual

@@ -55,6 +55,7 @@ def _study(name: str, direction: str) -> Iterator[Line]:
     yield 'storage = "sqlite:///study.db"', "any Optuna storage; a relative path starts at this file's folder"
     yield '# method = "jumbo-mixture"', "or jumbo, gp-ucb, rgpe, gcp, ...: see docs/baselines.md"
     yield "# seed = 0", "another seed gives other suggestions"
+    yield "# bounds = [0, 100]", "the smallest and the largest value that is possible; intervals end there"
 
 
 def _parameters(space: Space, rename: Mapping[str, str], notes: Mapping[str, str]) -> Iterator[Line]:

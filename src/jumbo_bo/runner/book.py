@@ -218,7 +218,16 @@ def _check_foreign(file: StudyFile, study: optuna.Study) -> None:
 def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None]) -> Optimizer:
     """Reads the old runs and learns from them, which takes a while the first time."""
     history, folder = file.history(), cache.default_folder()
-    optimizer = Optimizer(file.space, history, file.direction, limit, file.method, file.seed, cache=folder)
+    optimizer = Optimizer(
+        file.space,
+        history,
+        file.direction,
+        limit,
+        file.method,
+        file.seed,
+        cache=folder,
+        bounds=file.bounds or (None, None),
+    )
     if history is not None and history.tasks and optimizer.recipe.learns is not None:
         if cache.kept(optimizer.recipe, history, file.seed, folder) is None:
             note(f"Learning from {history.n_rows:,} old runs (done once, then cached) ...")

@@ -55,6 +55,7 @@ class StudyFile:
     old_runs: tuple[OldRuns, ...] = ()
     job: Job = Job(())
     stop: Stop | None = None
+    bounds: tuple[float, float] | None = None  # what values are possible
 
     @property
     def folder(self) -> Path:
@@ -114,6 +115,7 @@ def load(path: str | os.PathLike[str]) -> StudyFile:
         old_runs,
         job_of(top.table("objective"), space) if "objective" in top.values else Job(()),
         _stop(top.table("stop")) if "stop" in top.values else None,
+        tuple(top.take("bounds", toml.RANGE)) if "bounds" in top.values else None,
     )
 
 

@@ -41,6 +41,10 @@ def list_of(right: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda v: isinstance(v, list) and v != [] and all(map(right, v))
 
 
+def is_bound(value: Any) -> bool:
+    return is_number(value) or (isinstance(value, float) and math.isinf(value))
+
+
 def whole(least: int) -> Check:
     return Check(lambda v: INTEGER.right(v) and v >= least, f"a whole number, at least {least}")
 
@@ -54,6 +58,10 @@ TEXTS = Check(lambda v: is_text(v) or list_of(is_text)(v), "text or a list of st
 NUMBER = Check(is_number, "a number")
 NOT_NEGATIVE = Check(lambda v: is_number(v) and v >= 0, "a number, at least 0")
 SHARE = Check(lambda v: is_number(v) and 0 < v < 1, "a number between 0 and 1")
+RANGE = Check(
+    lambda v: isinstance(v, list) and len(v) == 2 and all(map(is_bound, v)) and v[0] < v[1],
+    "two numbers, the smaller one first, for example [0, 100]; inf and -inf are no bound",
+)
 POSITIVE = Check(lambda v: is_number(v) and v > 0, "a number above 0")
 INTEGER = Check(lambda v: isinstance(v, int) and not isinstance(v, bool), "a whole number")
 YES_NO = Check(lambda v: isinstance(v, bool), "true or false")
