@@ -98,7 +98,7 @@ def _centre_and_spread(r: Array, sign: int) -> tuple[float, float]:
 
 def _without_diverged(r: Array, sign: int) -> Array:  # sorted, worst first
     """Leaves out up to a tenth of the values, at least one, as long as the worst dwarfs the spread of all others; of
-    losses on a log scale also up to half of them that are a world apart from the others."""
+    losses on a log scale also fewer than half that are a world apart from the others."""
     if sign == -1:
         r = r[_world_apart(r) :]
     for _ in range(max(1, len(r) // 10)):
@@ -113,7 +113,7 @@ def _without_diverged(r: Array, sign: int) -> Array:  # sorted, worst first
 
 def _world_apart(r: Array) -> int:  # sorted, worst first
     """How many of the worst are followed by a gap that is wide as it is, and wide for the spread of those after it."""
-    gaps = np.diff(r)[: len(r) // 2]
+    gaps = np.diff(r)[: max(0, min((len(r) - 1) // 2, len(r) - 4))]  # the others are more, and at least four
     wide = np.flatnonzero(gaps > APART)[::-1]
     return next((int(i) + 1 for i in wide if gaps[i] > APART_SPREADS * np.std(r[i + 1 :])), 0)
 
