@@ -27,6 +27,7 @@ from jumbo_bo.space.space import Params, Space
 Array = npt.NDArray[np.float64]
 
 OLD_TARGET_LIMIT = 300  # rows of D^f the exact GPs are conditioned on
+MOST_FITTED = 300  # trials that hyperparameters are fitted to, spread over all; the GP itself knows all of them
 
 
 @dataclass(frozen=True)
@@ -134,18 +135,23 @@ def old_trials(space: Space, target: Task | None, seed: int) -> list[Trial]:
 
 
 class Fits:
-    """Hyperparameters found so far, by kernel and number of trials. For one growing list of trials."""
+    """Hyperparameters found so far, by kernel and number of trials, and the last GP of each kernel: for one growing
+    list of trials."""
 
     def __init__(self) -> None:
         self._theta: dict[tuple[gps.Kernel, int], Array] = {}
+        self._last: dict[gps.Kernel, gps.GP] = {}
 
     def gp(
         self, featurise: Featurise, trials: Trials, kernel: gps.Kernel, start: Array | None = None, adam: bool = False
     ) -> gps.GP:
-        blocks = featurise(trials.u)
         if adam:
-            return gps.fit_adam(kernel, blocks, trials.z, start)
-        return gps.build(kernel, self._found(featurise, trials, kernel, start), blocks, trials.z)
+            return gps.fit_adam(kernel, featurise(trials.u), trials.z, start)
+        known = self._last.get(kernel)
+        if known is None or len(known.y) != len(trials):
+            known = gps.build(kernel, self._found(featurise, trials, kernel, start), featurise(trials.u), trials.z)
+            self._last[kernel] = known
+        return known
 
     def _found(self, featurise: Featurise, trials: Trials, kernel: gps.Kernel, start: Array | None) -> Array:
         """From the hyperparameters after one trial less, but every few trials from scratch, so that a resumed study has
@@ -157,6 +163,7 @@ class Fits:
                 starts = [kernel.priors[0], *([] if start is None else [start])]
             else:
                 starts = [self._found(featurise, trials.first(n - 1), kernel, start)]
-            blocks, iterations = featurise(trials.u), 100 if anew else FOLLOW_UP
-            self._theta[kernel, n] = gps.fit(kernel, blocks, trials.z, starts, iterations).theta
+            rows = np.linspace(0, n - 1, min(n, MOST_FITTED)).astype(int)
+            blocks, iterations = featurise(trials.u[rows]), 100 if anew else FOLLOW_UP
+            self._theta[kernel, n] = gps.fit(kernel, blocks, trials.z[rows], starts, iterations).theta
         return self._theta[kernel, n]

@@ -35,7 +35,7 @@ from jumbo_bo.errors import InputError
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods.base import Choice, Surrogate, View, Weighted, gp_surrogate, space_filling
 from jumbo_bo.methods.nets import NetRecipe
-from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, posterior
+from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, expected, posterior
 from jumbo_bo.models.population import alone, informed, population
 from jumbo_bo.models.success import MOST_ROWS, TYPICAL, Success, fit
 from jumbo_bo.search.acquisition import Score, log_expected_improvement
@@ -71,7 +71,7 @@ class JumboMixture(NetRecipe):
         if len(tried) == 0:
             return _first(view, chance)
         gps = self.models(view)
-        top = float(average(gps, view.domain.featurise(tried)).mean.max())
+        top = float(_expected(gps, view.domain.featurise(tried)).max())
         score = improvement(gps, top, may_repeat=not isinstance(view.domain, Finite))
         return _best(view, score, mixture(gps), chance)
 
@@ -165,6 +165,11 @@ def improvement(gps: Weighted, best: float, may_repeat: bool = False) -> Score:
 
 def mixture(gps: Weighted) -> Surrogate:
     return Surrogate(partial(average, gps), partial(average, gps, noise=True), gps)
+
+
+def _expected(gps: Weighted, blocks: Blocks) -> Array:  # (m, .) -> (m,)
+    means = [expected(gp, blocks) for _, gp in gps]
+    return np.asarray(np.array([weight for weight, _ in gps], dtype=means[0].dtype) @ np.array(means))
 
 
 def average(gps: Weighted, blocks: Blocks, noise: bool = False) -> Normal:  # (m, .) -> mean (m,), sd (m,)
