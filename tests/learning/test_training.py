@@ -36,6 +36,14 @@ def test_a_task_is_judged_from_fifty_rows_on() -> None:
     assert training.unlearned(tasks, r2, Pretraining(least_r2=None)) == ()
 
 
+def test_a_task_is_not_judged_by_a_handful_of_rows():
+    """Of a million rows 4,096 judge, so four of a task with a thousand."""
+    tasks = [Task("few", np.zeros((1_000, 1)), np.arange(1_000.0))]
+    few = Pretraining(least_r2=0.1)
+    assert training.unlearned(tasks, [-1_398.0], few, n=1_000_000) == ()
+    assert training.unlearned(tasks, [-1_398.0], few, n=20_000) == ("few",)
+
+
 def test_old_rows_are_what_the_net_sees() -> None:
     first, second = task("first", 5), task("second", 3, seed=1)
     rows = training.old_rows(History(SPACE, (first, second), task("new", 4, seed=2)), (first, second))

@@ -262,7 +262,7 @@ def _finish(
     gps: dict[str, RowGP] = {}
     if options.gp_rows:
         gps, r2 = learn_row_gps(history.space, tasks, r2, options.gp_rows, seed)
-    unlearned = training.unlearned(tasks, r2, options)
+    unlearned = training.unlearned(tasks, r2, options, len(trained[0].data.rows.x))
     kept = [k for k, t in enumerate(tasks) if t.name not in unlearned] or list(range(len(tasks)))
     members = [(*inner, (weight[:, kept], bias[kept])) for *inner, (weight, bias) in members]
     first = trained[0].data

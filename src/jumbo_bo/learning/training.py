@@ -263,12 +263,14 @@ def validation_r2(members: Sequence[Layers], data: Sequence[Data]) -> list[float
     return [_mean(values) for values in zip(*each, strict=True)]
 
 
-def unlearned(tasks: Sequence[Task], r2: Sequence[float | None], options: Pretraining) -> tuple[str, ...]:
+def unlearned(tasks: Sequence[Task], r2: Sequence[float | None], options: Pretraining, n: int = 0) -> tuple[str, ...]:
     """The tasks that could not be predicted: noise, or far too few rows for so many parameters. What they say
-    about the new problem is nothing, and nothing is better than a wrong guess."""
+    about the new problem is nothing, and nothing is better than a wrong guess. Of n rows in all, no more than
+    MAX_VALIDATION judge them: where that is less than a fifth, a task needs more rows to have as many that judge it."""
     if options.least_r2 is None:
         return ()
-    judged = [(t, r) for t, r in zip(tasks, r2, strict=True) if r is not None and len(t.y) >= JUDGED_FROM]
+    least = JUDGED_FROM * max(1.0, n / (5 * MAX_VALIDATION))
+    judged = [(t, r) for t, r in zip(tasks, r2, strict=True) if r is not None and len(t.y) >= least]
     return tuple(t.name for t, r in judged if r < options.least_r2)
 
 
