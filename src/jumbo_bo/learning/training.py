@@ -264,9 +264,8 @@ def validation_r2(members: Sequence[Layers], data: Sequence[Data]) -> list[float
 
 
 def unlearned(tasks: Sequence[Task], r2: Sequence[float | None], options: Pretraining, n: int = 0) -> tuple[str, ...]:
-    """The tasks that could not be predicted: noise, or far too few rows for so many parameters. What they say
-    about the new problem is nothing, and nothing is better than a wrong guess. Of n rows in all, no more than
-    MAX_VALIDATION judge them: where that is less than a fifth, a task needs more rows to have as many that judge it."""
+    """The tasks that could not be predicted, by noise or for lack of rows: no guess is better than a wrong one. Of n
+    rows in all at most MAX_VALIDATION judge; where that is less than a fifth, a task needs more rows to be judged."""
     if options.least_r2 is None:
         return ()
     least = JUDGED_FROM * max(1.0, n / (5 * MAX_VALIDATION))
