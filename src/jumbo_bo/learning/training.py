@@ -54,8 +54,7 @@ class Pretraining:
     n_l: int = 3  # hidden layers
     n_u: int = 32  # units per hidden layer
     n_z: int = 4  # latent features
-    # Nets trained side by side and averaged; on a thousand rows one net alone is a matter of luck (docs/results.md,
-    # 'What made the difference').
+    # Nets side by side, averaged: on a thousand rows one alone is luck (docs/results.md, 'What made the difference').
     members: int = 4
     dropout: float = 0.0
     learning_rate: float = 1e-2
