@@ -43,7 +43,7 @@ from jumbo_bo.space.space import Params, Space
 
 TRIALS = 50
 REPEATS = 5
-METHODS = ("jumbo-joint", "gp-ucb")
+METHODS = ("jumbo-mixture", "jumbo-joint", "gp-ucb")
 REFERENCE = "optuna GPSampler"
 
 Trial = tuple[Params, float]

@@ -39,7 +39,7 @@ SPACES = {
     "continuous": Space({f"x{i}": FloatDistribution(0, 1) for i in range(6)}),
     "table": Space({f"x{i}": CategoricalDistribution([1, 2, 3, 4, 5, 6]) for i in range(5)}),
 }
-METHODS = ("jumbo-joint", "gp-ucb")
+METHODS = ("jumbo-mixture", "jumbo-joint", "gp-ucb")
 NEWER = " ".join(np._core._multiarray_umath.__cpu_dispatch__)  # type: ignore[attr-defined]
 PROCESSORS = {
     "Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
