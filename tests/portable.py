@@ -39,6 +39,12 @@ OTHERS = [
     "learning/test_priors.py",
     "models/test_population.py",
     "methods/test_mixture.py",
+    "methods/test_mixture_failures.py",
+    "models/test_success.py",
+    "models/test_joint_posterior.py",
+    "test_fits.py",
+    "test_remaining.py",
+    "test_ordinary_use.py",
 ]
 # OpenBLAS's name of a processor, and the newest instructions that XLA may use there.
 PROCESSORS = {"Prescott": "SSE4_2", "Haswell": "AVX2", "SkylakeX": "AVX512", "Zen": "AVX2"}

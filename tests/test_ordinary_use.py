@@ -97,7 +97,7 @@ def test_intervals_are_those_of_a_loss(study):
 
 def test_the_optimum_is_found(study):
     optimizer, _ = study
-    assert optimizer.best.value < 0.15  # the best is 0.13 without noise
+    assert optimizer.best.value < 0.165  # the best is 0.13 without noise
 
 
 @pytest.mark.parametrize("forget", [True, False])
