@@ -149,7 +149,8 @@ def predictions(
     (mean, sd), far = surrogate.predict(blocks), reach * surrogate.observed(blocks).sd
     middle, below, above = sign * warp.inverse(np.stack([mean, mean - sd, mean + sd]))
     ends = sign * warp.straight(np.stack([mean - far, mean + far]))
-    middle, low, high = (np.clip(v, *bounds) for v in (middle, np.minimum(*ends), np.maximum(*ends)))
+    low, high = np.minimum(middle, np.min(ends, axis=0)), np.maximum(middle, np.max(ends, axis=0))
+    middle, low, high = (np.clip(v, *bounds) for v in (middle, low, high))
     return [Prediction(*map(float, row)) for row in zip(middle, np.abs(above - below) / 2, low, high, strict=True)]
 
 
