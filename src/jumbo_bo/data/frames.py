@@ -110,10 +110,11 @@ def parse(
         dropped[source.task] = (*source.skipped, *dropped.get(source.task, ()))
     report = Report(source.name, columns.direction, read, dropped, missing, extra)
     failed &= np.isfinite(u).all(axis=1)
-    lost = {name: list(points) for name, (points,) in _by_task(names, code[failed], u[failed]).items()}
-    lost[source.task] = [*lost.get(source.task, ()), *source.failed]
+    lost = {name: points for name, (points,) in _by_task(names, code[failed], u[failed]).items()}
+    if source.failed:
+        lost[source.task] = np.vstack([lost.get(source.task, u[:0]), *source.failed])
     values = _by_task(names, code[ok], u[ok], y[ok])
-    return {name: (*arrays, np.array(lost.get(name, ()))) for name, arrays in values.items()}, report
+    return {name: (*arrays, lost.get(name, u[:0])) for name, arrays in values.items()}, report
 
 
 def to_polars(frame: Any) -> pl.LazyFrame:
