@@ -2,10 +2,15 @@
 
     python benchmarks/coverage.py                  # seeds 100 to 107, by which WIDER in explain.py was chosen
     python benchmarks/coverage.py --first-seed 0
+    python benchmarks/coverage.py --suites gpu,x264 --data DATA --seeds 1     # development problems
+    python benchmarks/coverage.py --suites gpu,x264 --data DATA --seeds 1 --first-seed 0     # report problems
 
-Smooth random functions on three spaces (mixed, continuous, a table) and three levels of noise. Three old tasks of 150
-rows share a part with the new one and have a part of their own. 24 trials per study; suggestions that predict nothing
-(the start of a study, the contrast) do not count.
+Without --suites: smooth random functions on three spaces (mixed, continuous, a table) and three levels of noise. Three
+old tasks of 150 rows share a part with the new one and have a part of their own. 24 trials per study; suggestions that
+predict nothing (the start of a study, the contrast) do not count.
+
+With --suites: 50 trials of the default method on problems of `jumbo bench`; seeds from 100 on take the problems that it
+may be tuned on. Trials that failed do not count.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ import argparse
 import math
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -21,6 +27,8 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
+from jumbo_bo.bench.problem import Problem
+from jumbo_bo.bench.suites import SUITES
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.pretrain import pretrain
@@ -36,6 +44,7 @@ SPACES = (
 )
 METHODS = {"jumbo-mixture": True, "jumbo-mixture, no old runs": False, "gp-ucb": True, "jumbo": True}
 PHASES = ((0, 1), (1, 4), (4, 8), (8, 14), (14, TRIALS))
+SUITE_TRIALS, SUITE_PHASES = 50, ((0, 5), (5, 15), (15, 50))
 Function = Callable[[Array], Array]
 
 
@@ -75,13 +84,51 @@ def study(method: str, space: Space, past: FeatureNet | None, new: Function, noi
     return outcomes
 
 
+def on_problem(problem: Problem, seed: int) -> list[Outcome]:
+    options = problem.direction, SUITE_TRIALS, "jumbo-mixture", seed, problem.candidates
+    optimizer = Optimizer(problem.space, problem.history, *options)
+    rng, outcomes = np.random.default_rng([seed, 1]), []
+    for trial in range(SUITE_TRIALS):
+        suggestion = optimizer.ask()
+        value = problem.objective(suggestion.params, rng)
+        if math.isfinite(value) and not math.isnan(suggestion.predicted.low):
+            inside = suggestion.predicted.low <= value <= suggestion.predicted.high
+            outcomes.append(Outcome(problem.name, math.nan, trial, inside))
+        optimizer.tell(suggestion, value)
+    return outcomes
+
+
+def on_suites(names: list[str], seeds: range, most: int, data: Path | None) -> None:
+    phases = [f"trials {a + 1} to {b}" for a, b in SUITE_PHASES]
+    print(f"| suite | predictions | inside | {' | '.join(phases)} |")
+    print(f"| --- | {' | '.join('---' for _ in range(2 + len(phases)))} |")
+    for name in names:
+        suite, found = SUITES[name], list[Outcome]()
+        problems = suite.development if seeds[0] >= 100 and suite.development else suite.problems
+        for problem in problems[:most]:
+            for seed in seeds:
+                found += on_problem(suite(problem, data, seed), seed)
+        parts = [[o.inside for o in found if a <= o.trial < b] for a, b in SUITE_PHASES]
+        shares = [f"{np.mean(part):.0%}" for part in parts]
+        print(
+            f"| {name} | {len(found)} | {np.mean([o.inside for o in found]):.0%} | {' | '.join(shares)} |", flush=True
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first-seed", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--suites", default="", help="names of suites, with commas")
+    parser.add_argument("--problems", type=int, default=8, help="of each suite, at most")
+    parser.add_argument("--data", type=Path, help="folder of the tables")
     options = parser.parse_args()
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    if options.suites:
+        on_suites(options.suites.split(","), seeds, options.problems, options.data)
+        return
     found: list[Outcome] = []
-    for seed in range(options.first_seed, options.first_seed + options.seeds):
+    for seed in seeds:
         for space in SPACES:
             for noise in NOISES:
                 rng = np.random.default_rng(seed)

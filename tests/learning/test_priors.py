@@ -5,11 +5,12 @@ import pytest
 from optuna.distributions import FloatDistribution
 
 from jumbo_bo.data.history import History, Task
+from jumbo_bo.data.warp import Warp
 from jumbo_bo.learning.features import deviations
 from jumbo_bo.learning.pretrain import pretrain
-from jumbo_bo.learning.priors import LEAST_SD, left_out, pooled
+from jumbo_bo.learning.priors import LEAST_SD, left_out, level_variance, pooled
 from jumbo_bo.learning.training import Pretraining
-from jumbo_bo.models.population import alone, population
+from jumbo_bo.models.population import LEVEL, alone, population
 from jumbo_bo.space.space import Space
 
 SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
@@ -106,3 +107,11 @@ def test_many_tasks_share_64_columns_that_keep_their_covariance():
     dev = net.blocks(t)["dev"]
     assert dev.shape == (40, 64)
     np.testing.assert_allclose(dev @ dev.T, np.cov(net.predictions(t)), atol=1e-4)
+
+
+def test_the_level_is_as_unsure_as_the_old_tasks_lie_apart():
+    far = [Warp(-1, centre, 0.5) for centre in (0.0, 5.0, -5.0)]
+    assert level_variance(far) == pytest.approx((2 * LEVEL.variance.median + 2 * 10.0**2) / 5)
+    assert level_variance([Warp(-1, 1.0, 0.5)] * 98) == pytest.approx(2 * LEVEL.variance.median / 100)
+    # A task on another scale cannot be compared: it says nothing.
+    assert level_variance([*far, Warp(0, 1e6, 1.0)]) < LEVEL.variance.median + 1.0

@@ -120,6 +120,19 @@ def test_the_first_trial_improves_on_the_best_average_of_the_old_tasks():
     assert optimizer.ask().params == CANDIDATES[int(np.argmax(score))]
 
 
+def test_the_first_interval_knows_how_far_the_levels_of_the_old_tasks_lie_apart():
+    """In units of their spread: eight tasks on the same level, and eight that differ by a thousand times it."""
+    rng = np.random.default_rng(0)
+    points = [SPACE.sample(rng, 40) for _ in range(8)]
+    shown = []
+    for apart in (0.0, 200.0):
+        tasks = [Task(f"task {k}", u, -loss(*u.T) - 500.0 + apart * k) for k, u in enumerate(points)]
+        first = Optimizer(SPACE, History(SPACE, tuple(tasks)), n_trials=20, method=QUICK).ask().predicted
+        shown.append(first.high - first.low)
+    assert shown[0] < 1.0
+    assert shown[1] > 1000.0
+
+
 CANDIDATES = [{"a": a / 10, "b": b / 10} for a in range(11) for b in range(11)]
 
 

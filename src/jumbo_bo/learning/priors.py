@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.data.history import Task
+from jumbo_bo.data.warp import Warp, fit_warp
 from jumbo_bo.learning.features import FeatureNet, deviations
 from jumbo_bo.models.gp import fit
 from jumbo_bo.models.kernel import Blocks, Kernel
-from jumbo_bo.models.population import alone, population
+from jumbo_bo.models.population import LEVEL, alone, population
 from jumbo_bo.space.space import Space
 
 Array = npt.NDArray[np.float64]
@@ -77,3 +78,11 @@ def pooled(kernel: Kernel, theta: Array) -> Array:  # (T, p) -> (2, p)
     prior = np.stack([centre, np.maximum(spread, LEAST_SD)])
     prior[:, 0] = median[0], sd[0]
     return prior
+
+
+def level_variance(warps: Sequence[Warp]) -> float:
+    """How far the values of the new task may lie from those of the old ones before the first trial, as a variance in
+    units of their scale: as far as the old ones lie apart, with the weak prior as WEAK more of them."""
+    common = fit_warp(np.empty(0), warps)
+    apart = [(warp.centre - common.centre) / common.scale for warp in warps if warp.sign == common.sign]
+    return (WEAK * LEVEL.variance.median + float(np.sum(np.square(apart)))) / (WEAK + len(apart))

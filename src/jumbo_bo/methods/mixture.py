@@ -32,6 +32,7 @@ import numpy.typing as npt
 
 from jumbo_bo.data.history import History
 from jumbo_bo.errors import InputError
+from jumbo_bo.learning.priors import level_variance
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods.base import Choice, Surrogate, View, Weighted, gp_surrogate, space_filling
 from jumbo_bo.methods.nets import NetRecipe
@@ -91,11 +92,24 @@ class JumboMixture(NetRecipe):
 
 
 def _alone(view: View) -> Kernel:
-    return informed(alone(view.space), view.past.priors.get("alone") if view.past else None)
+    if view.past is None:
+        return alone(view.space)
+    return _levelled(informed(alone(view.space), view.past.priors.get("alone")), view)
 
 
 def _population(view: View) -> Kernel:
-    return informed(population(view.space, view.width("dev")), view.past.priors.get("population"))
+    kernel = population(view.space, view.width("dev"))
+    return _levelled(informed(kernel, view.past.priors.get("population")), view)
+
+
+def _levelled(kernel: Kernel, view: View) -> Kernel:
+    """Before there is a value, its level is known as far as the old tasks tell: some kinds of task are all alike, others
+    differ by factors of a thousand."""
+    if len(view.u):
+        return kernel
+    level, *others = kernel.terms
+    known = level.variance._replace(median=level_variance(view.past.warps))
+    return replace(kernel, terms=(replace(level, variance=known), *others))
 
 
 def _first(view: View, chance: Chance | None) -> Choice:
