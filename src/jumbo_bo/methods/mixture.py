@@ -103,7 +103,7 @@ def _population(view: View) -> Kernel:
 
 
 def _levelled(kernel: Kernel, view: View) -> Kernel:
-    """Before there is a value, its level is known as far as the old tasks tell: some kinds of task are all alike, others
+    """Before the first value, its level is as unsure as the old tasks tell: some kinds of task are all alike, others
     differ by factors of a thousand."""
     if len(view.u):
         return kernel
