@@ -55,6 +55,22 @@ def test_failed_configurations_are_not_left():
     assert optimizer.remaining() == 0.0
 
 
+def test_what_fails_is_not_left():
+    """Values rise with a, up to where all trials fail."""
+    optimizer = Optimizer(SQUARE, direction="maximize", seed=1)
+    for a in (0.0, 0.2, 0.4, 0.48):
+        for b in (0.2, 0.8):
+            optimizer.tell({"a": a, "b": b}, a)
+    tempting = optimizer.remaining(0.1)
+    for a in (0.52, 0.55, 0.6, 0.7, 0.8, 0.9, 1.0):
+        for b in (0.1, 0.5, 0.9):
+            optimizer.tell({"a": a, "b": b}, math.nan)
+    assert tempting > 0.9
+    assert optimizer.remaining(0.1) < 0.3
+    optimizer.forget()
+    assert optimizer.remaining(0.1) == tempting
+
+
 def test_one_trial_says_little():
     optimizer = Optimizer(SQUARE)
     optimizer.tell({"a": 0.5, "b": 0.5}, 1.0)

@@ -155,7 +155,7 @@ class Optimizer:
         with one_thread():
             trials = self._finished()
             view = replace(self._view(trials), pending=np.zeros((0, self.space.d)))
-            goal = Goal(view, self._trials, trials.warp, gain)
+            goal = Goal(view, self._trials, trials.warp, gain, self.recipe.success(view))
             gps = self._surrogate(view, joint=True).gps
             return 1.0 if self.best is None else chance(gps, goal)
 

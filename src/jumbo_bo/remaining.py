@@ -8,7 +8,8 @@ Notation, on the scale of z (larger is better)
 
 A sample has something left when its largest value over `others` beats its largest value over `tried` by more than the
 gain. So noise is taken into account twice: the best value seen may have been lucky, and the trial that showed it need
-not be the best one tried.
+not be the best one tried. Where trials may fail, a sample also has a threshold, uniform in [0, 1]: configurations that
+are less likely to succeed do so nowhere in it, as neighbours succeed or fail together.
 
 The hyperparameters that fit best are too sure of themselves, so those of the samples are drawn from their posterior
 (models/plausible.py). Then the chances come true for functions from the model's own prior (tests/test_remaining.py). On
@@ -30,7 +31,8 @@ from scipy.special import log_ndtr
 
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.errors import InputError
-from jumbo_bo.methods.base import View, Weighted
+from jumbo_bo.methods.base import Chance, View, Weighted
+from jumbo_bo.methods.mixture import feasible
 from jumbo_bo.models.evidence import semidefinite_root
 from jumbo_bo.models.gp import GP, Blocks, joint_posterior, posterior
 from jumbo_bo.models.plausible import plausible
@@ -55,6 +57,7 @@ class Goal:
     trials: Sequence[Trial]
     warp: Warp
     gain: float  # in the user's units
+    success: Chance | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.gain) and self.gain >= 0):
@@ -68,9 +71,10 @@ class Goal:
     def gone(self) -> Array:  # (k, d), failures too
         return np.array([t.u for t in self.trials])
 
-    def reached(self, f: Array) -> npt.NDArray[np.bool_]:  # (n + m, s) -> (s,)
+    def reached(self, f: Array, possible: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:  # (n + m, s), (m, s) -> (s,)
         n = len(self.tried)
-        gained: Array = self.warp.inverse(f[n:].max(axis=0)) - self.warp.inverse(f[:n].max(axis=0))
+        best = np.where(possible, f[n:], -np.inf).max(axis=0)
+        gained: Array = self.warp.inverse(best) - self.warp.inverse(f[:n].max(axis=0))
         return gained > self.gain
 
 
@@ -80,15 +84,18 @@ def chance(gps: Weighted, goal: Goal) -> float:
     tried = view.domain.featurise(goal.tried)
     best = np.asarray(sum(w * posterior(gp, tried).mean for w, gp in gps)).max(keepdims=True)
     level = float(goal.warp(goal.warp.inverse(best) + goal.gain)[0])
-    others = _others(likelihood(gps, level), goal, rng)
+    likely = likelihood(gps, level)
+    others = _others(likely if goal.success is None else feasible(likely, goal.success), goal, rng)
     m = len(next(iter(others.values())))
     if m == 0:
         return 0.0
     points = {name: np.concatenate([tried[name], others[name]]) for name in tried}
+    p = np.ones(m) if goal.success is None else goal.success(np.asarray(others["x"], dtype=float))
+    thresholds = (np.arange(SAMPLES) + 0.5) / SAMPLES
     total = 0.0
     for w, gp in gps:
         drawn = [_samples(other, points, rng) for other in plausible(gp, max(1, round(FITS * w)), rng)]
-        total += w * float(np.mean([goal.reached(f) for f in drawn]))
+        total += w * float(np.mean([goal.reached(f, p[:, None] > thresholds) for f in drawn]))
     return total
 
 

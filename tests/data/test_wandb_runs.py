@@ -50,6 +50,15 @@ def test_wandb_json_by_group(tmp_path, suffix):
     ]
 
 
+def test_configurations_of_failed_runs_are_kept_and_those_of_lost_ones_are_not(tmp_path):
+    states = {"finished": 1e-3, "failed": 5e-2, "crashed": 1e-2, "killed": 2e-2}
+    rows = [*(row(1.0 + lr, lr=lr, state=state) for state, lr in states.items()), row(2.0)]
+    rows += [row(None, lr=7.0, state="failed"), {"config": {}, "summary": {}, "state": "failed"}]  # no points of it
+    (task,) = from_wandb(write_rows(tmp_path / "runs.json", rows), DOTTED, objective="loss").tasks
+    assert [DOTTED.decode(u) for u in task.failed] == [{"lr": 5e-2, "opt.name": "adam"}]
+    assert len(task.y) == 2
+
+
 def test_wandb_each_project_is_a_task(tmp_path):
     known = [row(float(i), project=f"p{i % 2}") for i in range(4)]
     assert values(from_wandb(write_rows(tmp_path / "1.json", known), DOTTED, objective="loss")) == {

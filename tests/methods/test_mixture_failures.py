@@ -11,7 +11,7 @@ from jumbo_bo.learning.failures import learn_success
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods import JumboMixture
-from jumbo_bo.methods.mixture import feasible, success
+from jumbo_bo.methods.mixture import feasible
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space.space import Space
 
@@ -80,7 +80,7 @@ def test_a_suggestion_says_how_likely_it_succeeds():
 
 def test_nothing_changes_as_long_as_nothing_fails():
     whole = played(None, 6, lambda lr, width, kind: width)
-    assert success(whole.view()) is None
+    assert whole.recipe.success(whole.view()) is None
 
 
 def test_a_program_that_always_fails_is_tried_in_different_places():

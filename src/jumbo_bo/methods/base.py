@@ -34,6 +34,7 @@ from jumbo_bo.space.space import Space
 Array = npt.NDArray[np.float64]
 Made = TypeVar("Made")
 Weighted = Sequence[tuple[float, GP]]  # GPs of the same trials; the weights sum to one
+Chance = Callable[[Array], Array]  # x (m, D) -> probability of success (m,)
 Schedule = Literal["paper", "anytime", "theory"]
 
 RESTART = 10  # every so many trials a model is searched from scratch, in between from the last optimum
@@ -188,6 +189,10 @@ class Recipe:
 
     def surrogate(self, view: View) -> Surrogate | None:
         """The model of the finished and pending trials."""
+        return None
+
+    def success(self, view: View) -> Chance | None:
+        """The model of failures. None when it has no such model, or nothing ever failed."""
         return None
 
     def __call__(self, view: View) -> Choice:

@@ -23,7 +23,6 @@ may be far better on the new one. The level of the values is not known yet and t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -34,7 +33,7 @@ from jumbo_bo.data.history import History
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning.priors import level_variance
 from jumbo_bo.learning.training import Pretraining
-from jumbo_bo.methods.base import Choice, Surrogate, View, Weighted, gp_surrogate, space_filling
+from jumbo_bo.methods.base import Chance, Choice, Surrogate, View, Weighted, gp_surrogate, space_filling
 from jumbo_bo.methods.nets import NetRecipe
 from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, expected, posterior
 from jumbo_bo.models.population import alone, informed, population
@@ -43,8 +42,6 @@ from jumbo_bo.search.acquisition import Score, log_expected_improvement
 from jumbo_bo.search.argmax import Finite
 
 Array = npt.NDArray[np.float64]
-
-Chance = Callable[[Array], Array]  # x (m, D) -> probability of success (m,)
 
 NEGLIGIBLE = 1e-4  # weight of a model that is not asked, as it would change nothing
 HOPELESS = 20.0  # log of a ratio of improvements that no difference in the chance of success makes up for
@@ -68,7 +65,7 @@ class JumboMixture(NetRecipe):
     def __call__(self, view: View) -> Choice:
         if view.past is None and (first := space_filling(view, self.initial)):
             return first
-        chance, tried = success(view), np.vstack([view.u, view.pending])
+        chance, tried = self.success(view), np.vstack([view.u, view.pending])
         if len(tried) == 0:
             return _first(view, chance)
         gps = self.models(view)
@@ -78,6 +75,26 @@ class JumboMixture(NetRecipe):
 
     def surrogate(self, view: View) -> Surrogate:
         return mixture(self.models(view))
+
+    def success(self, view: View) -> Chance | None:
+        old = view.past.success if view.past else None
+        if old is None and len(view.failed) == 0:
+            return None
+
+        def before(x: Array) -> Array:
+            typical = np.full(len(x), TYPICAL)
+            return typical if old is None else old.probability(x, typical)
+
+        def after() -> Success:
+            u = np.vstack([view.u[-MOST_ROWS:], view.failed[-MOST_ROWS:]])
+            x = view.space.transform(u)
+            return fit(x, np.arange(len(u)) < min(len(view.u), MOST_ROWS), before(x), view.space.groups)
+
+        n = len(view.u), len(view.failed)
+        if sum(n) == 0:
+            return before
+        model = view.latest("success", n, after)
+        return lambda x: model.probability(x, before(x))
 
     def models(self, view: View) -> Weighted:
         """Those that have a say, by weight; pending trials are hallucinated."""
@@ -127,28 +144,6 @@ def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None)
         return Choice(view.domain.argmax(score, view.rng, view.hints, view.taken), surrogate)
     best = view.domain.argmax(feasible(score, chance), view.rng, view.hints, view.taken)
     return Choice(best, surrogate, success=float(chance(view.space.transform(best.u[None]))[0]))
-
-
-def success(view: View) -> Chance | None:
-    """None when nothing ever failed, now or in the old runs."""
-    old = view.past.success if view.past else None
-    if old is None and len(view.failed) == 0:
-        return None
-
-    def before(x: Array) -> Array:
-        typical = np.full(len(x), TYPICAL)
-        return typical if old is None else old.probability(x, typical)
-
-    def after() -> Success:
-        u = np.vstack([view.u[-MOST_ROWS:], view.failed[-MOST_ROWS:]])
-        x = view.space.transform(u)
-        return fit(x, np.arange(len(u)) < min(len(view.u), MOST_ROWS), before(x), view.space.groups)
-
-    n = len(view.u), len(view.failed)
-    if sum(n) == 0:
-        return before
-    model = view.latest("success", n, after)
-    return lambda x: model.probability(x, before(x))
 
 
 def feasible(score: Score, chance: Chance) -> Score:

@@ -18,13 +18,17 @@ from typing import Any
 import polars as pl
 from optuna.distributions import CategoricalDistribution
 
-from jumbo_bo.data.frames import NO_TASK, Columns, Source, closest, text_or_typed
+from jumbo_bo.data.frames import NO_TASK, Columns, Source, closest, parse, text_or_typed
 from jumbo_bo.data.history import History, checked, from_source
 from jumbo_bo.data.readers import PathLike
 from jumbo_bo.data.summary import Dropped, clip, some
 from jumbo_bo.errors import InputError, MissingFile
 from jumbo_bo.paths import at_home
-from jumbo_bo.space.space import Space
+from jumbo_bo.space.space import Array, Space
+
+# Reasons that speak against a configuration. A run that was killed, or whose machine was lost, says nothing about it.
+FAILURES = ("run failed", "trial failed")
+OUTCOME = "(outcome)"  # column that stands in for the value of a failed run
 
 
 @dataclass(frozen=True)
@@ -143,8 +147,19 @@ def _task(source: str, name: str, runs: Sequence[Run], space: Space, columns: Co
     table = _parameters(usable, space, columns)
     table.append(text_or_typed(objective, [run.metrics[columns.objective] for run in usable]))
     options = replace(columns, task=None, objective=objective, rename=None)
-    places = [run.place for run in usable]
-    return from_source(pl.LazyFrame(table), space, options, Source(where, name, places.__getitem__, skipped))
+    places, failed = [run.place for run in usable], _failed(runs, space, columns)
+    return from_source(pl.LazyFrame(table), space, options, Source(where, name, places.__getitem__, skipped, failed))
+
+
+def _failed(runs: Sequence[Run], space: Space, columns: Columns) -> tuple[Array, ...]:
+    """Configurations of runs that failed, as far as they are points of the space."""
+    failed = [run for run in runs if run.unusable in FAILURES and any(name in run.params for name in space.names)]
+    if not failed:
+        return ()
+    table = [*_parameters(failed, space, columns), pl.Series(OUTCOME, [0.0] * len(failed))]
+    options = replace(columns, task=None, objective=OUTCOME, rename=None, target=None, on_bad_rows="skip")
+    rows, _ = parse(pl.LazyFrame(table), space, options, Source("failed runs", "failed"))
+    return tuple(points for u, *_ in rows.values() for points in u)
 
 
 def _judged(run: Run, space: Space, objective: str, key: str) -> Run:
