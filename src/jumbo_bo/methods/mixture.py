@@ -46,6 +46,7 @@ Array = npt.NDArray[np.float64]
 Chance = Callable[[Array], Array]  # x (m, D) -> probability of success (m,)
 
 NEGLIGIBLE = 1e-4  # weight of a model that is not asked, as it would change nothing
+BOUNDING = 64  # trials that bound the improvement in a table from above
 HOPELESS = 20.0  # log of a ratio of improvements that no difference in the chance of success makes up for
 
 
@@ -72,8 +73,9 @@ class JumboMixture(NetRecipe):
             return _first(view, chance)
         gps = self.models(view)
         top = float(_expected(gps, view.domain.featurise(tried)).max())
-        score = improvement(gps, top, may_repeat=not isinstance(view.domain, Finite))
-        return _best(view, score, mixture(gps), chance)
+        if isinstance(view.domain, Finite):
+            return _best(view, improvement(gps, top), mixture(gps), chance, improvement(gps, top, first=BOUNDING))
+        return _best(view, improvement(gps, top, may_repeat=True), mixture(gps), chance)
 
     def surrogate(self, view: View) -> Surrogate:
         return mixture(self.models(view))
@@ -108,10 +110,14 @@ def _first(view: View, chance: Chance | None) -> Choice:
     return _best(view, improvement([(1.0, relative)], top), known, chance)
 
 
-def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None) -> Choice:
+def _best(
+    view: View, score: Score, surrogate: Surrogate, chance: Chance | None, bound: Score | None = None
+) -> Choice:
+    """`bound` as in `Finite.argmax`."""
     if chance is None:
-        return Choice(view.domain.argmax(score, view.rng, view.hints, view.taken), surrogate)
-    best = view.domain.argmax(feasible(score, chance), view.rng, view.hints, view.taken)
+        return Choice(view.domain.argmax(score, view.rng, view.hints, view.taken, bound=bound), surrogate)
+    score, bound = feasible(score, chance), bound and feasible(bound, chance)
+    best = view.domain.argmax(score, view.rng, view.hints, view.taken, bound=bound)
     return Choice(best, surrogate, success=float(chance(view.space.transform(best.u[None]))[0]))
 
 
@@ -150,13 +156,14 @@ def feasible(score: Score, chance: Chance) -> Score:
     return total
 
 
-def improvement(gps: Weighted, best: float, may_repeat: bool = False) -> Score:
+def improvement(gps: Weighted, best: float, may_repeat: bool = False, first: int | None = None) -> Score:
     """log sum_i w_i EI_i. Where a trial may be repeated, EI_i is multiplied by 1 - sqrt(s_i / (sd_i^2 + s_i)), s_i the
     noise variance (Huang et al., 'Global optimization of stochastic black-box systems via sequential kriging
-    meta-models', 2006): a trial next to another one tells little, as noise would hide what it adds."""
+    meta-models', 2006): a trial next to another one tells little, as noise would hide what it adds. With `first`, as in
+    `posterior`, no less than that: improvement grows with the sd."""
 
     def part(w: float, gp: GP, blocks: Blocks) -> Array:
-        mean, sd = posterior(gp, blocks)
+        mean, sd = posterior(gp, blocks, first)
         told = np.log1p(-np.sqrt(gp.noise / (np.asarray(sd, dtype=float) ** 2 + gp.noise))) if may_repeat else 0.0
         return np.asarray(math.log(w) + log_expected_improvement(mean, sd, best) + told)
 

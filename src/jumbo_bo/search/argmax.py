@@ -78,13 +78,24 @@ class Finite:
     def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
         return float(np.max(score(self.blocks)))
 
-    def argmax(self, score: Score, rng: np.random.Generator, hints: Array, taken: Array, smooth: bool = True) -> Best:
+    def argmax(
+        self,
+        score: Score,
+        rng: np.random.Generator,
+        hints: Array,
+        taken: Array,
+        smooth: bool = True,
+        bound: Score | None = None,
+    ) -> Best:
         """The exact maximum over the rows not taken. A smooth score is first computed in single precision for all
-        rows, then in double precision for those that could be best given the error seen on a sample."""
+        rows, then in double precision for those that could be best given the error seen on a sample. With a `bound`,
+        nowhere below the score and cheaper, it is computed only where that could be best."""
         if not smooth or len(self.u) < 2 * SAMPLE:
             return self.best_of(score(self.blocks), rng, taken)
-        scores = score(self.rough).astype(float)
         open_rows = np.delete(np.arange(len(self.u)), self.rows_of(taken))
+        if bound is not None and len(open_rows) > 2 * SAMPLE:
+            return self.best_of(self._below(score, bound, open_rows), rng, taken)
+        scores = score(self.rough).astype(float)
         if len(open_rows) == 0:
             return self.best_of(scores, rng, taken)  # says that the space is exhausted
         top = open_rows[np.argpartition(-scores[open_rows], SAMPLE)[:SAMPLE]] if len(open_rows) > SAMPLE else open_rows
@@ -94,6 +105,27 @@ class Finite:
         exact = np.full(len(self.u), -np.inf)
         exact[near] = self._exact(score, near)
         return self.best_of(exact, rng, taken)
+
+    def _below(self, score: Score, bound: Score, open_rows: npt.NDArray[np.intp]) -> Array:  # -> (N,)
+        """The score where it could be largest, elsewhere -inf. Rows are taken by falling bound, until that of the next
+        one is below the best score; margins as in `argmax`."""
+        bounds = bound(self.rough).astype(float)
+        order = open_rows[np.argsort(-bounds[open_rows], kind="stable")]
+        rough, exact = np.full((2, len(self.u)), -np.inf)
+        first = order[:SAMPLE]
+        exact[first], rough[first] = self._exact(score, first), self._rough(score, first)
+        margin = 4 * float(np.max(np.abs(exact[first] - rough[first])))
+        done, size = SAMPLE, 2 * SAMPLE
+        while done < len(order) and bounds[order[done]] >= rough.max() - margin:
+            part = order[done : done + size]
+            rough[part] = self._rough(score, part)
+            done, size = done + size, 2 * size
+        near = np.flatnonzero((rough >= rough.max() - margin) & np.isneginf(exact))
+        exact[near] = self._exact(score, near)
+        return exact
+
+    def _rough(self, score: Score, rows: npt.NDArray[np.intp]) -> Array:
+        return score({name: block[rows] for name, block in self.rough.items()}).astype(float)
 
     def _exact(self, score: Score, rows: npt.NDArray[np.intp]) -> Array:
         return score({name: block[rows] for name, block in self.blocks.items()})
@@ -125,7 +157,15 @@ class Cube:
     def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
         return self.argmax(score, rng, hints, hints[:0]).score
 
-    def argmax(self, score: Score, rng: np.random.Generator, hints: Array, taken: Array, smooth: bool = True) -> Best:
+    def argmax(
+        self,
+        score: Score,
+        rng: np.random.Generator,
+        hints: Array,
+        taken: Array,
+        smooth: bool = True,
+        bound: Score | None = None,
+    ) -> Best:
         """Sobol' screening and the surroundings of the hints, then a search from the best few: CMA-ES where the score
         has jumps (the gate), else our own short evolution, whose points are all scored in one call per generation."""
         pool = _Pool(self.space, lambda u: score(self.featurise(u)))
