@@ -35,7 +35,7 @@ from jumbo_bo.errors import InputError
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods.base import Choice, Surrogate, View, Weighted, gp_surrogate, space_filling
 from jumbo_bo.methods.nets import NetRecipe
-from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, expected, posterior
+from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, expected, optimistic, posterior
 from jumbo_bo.models.population import alone, informed, population
 from jumbo_bo.models.success import MOST_ROWS, TYPICAL, Success, fit
 from jumbo_bo.search.acquisition import Score, log_expected_improvement
@@ -73,9 +73,9 @@ class JumboMixture(NetRecipe):
             return _first(view, chance)
         gps = self.models(view)
         top = float(_expected(gps, view.domain.featurise(tried)).max())
-        if isinstance(view.domain, Finite):
-            return _best(view, improvement(gps, top), mixture(gps), chance, improvement(gps, top, first=BOUNDING))
-        return _best(view, improvement(gps, top, may_repeat=True), mixture(gps), chance)
+        table = isinstance(view.domain, Finite)
+        score, bound = improvement(gps, top, may_repeat=not table), improvement(gps, top, first=BOUNDING)
+        return _best(view, score, mixture(gps), chance, bound if table and len(tried) > 2 * BOUNDING else None)
 
     def surrogate(self, view: View) -> Surrogate:
         return mixture(self.models(view))
@@ -160,10 +160,10 @@ def improvement(gps: Weighted, best: float, may_repeat: bool = False, first: int
     """log sum_i w_i EI_i. Where a trial may be repeated, EI_i is multiplied by 1 - sqrt(s_i / (sd_i^2 + s_i)), s_i the
     noise variance (Huang et al., 'Global optimization of stochastic black-box systems via sequential kriging
     meta-models', 2006): a trial next to another one tells little, as noise would hide what it adds. With `first`, as in
-    `posterior`, no less than that: improvement grows with the sd."""
+    `optimistic`, no less than that: improvement grows with the sd."""
 
     def part(w: float, gp: GP, blocks: Blocks) -> Array:
-        mean, sd = posterior(gp, blocks, first)
+        mean, sd = posterior(gp, blocks) if first is None else optimistic(gp, blocks, first)
         told = np.log1p(-np.sqrt(gp.noise / (np.asarray(sd, dtype=float) ** 2 + gp.noise))) if may_repeat else 0.0
         return np.asarray(math.log(w) + log_expected_improvement(mean, sd, best) + told)
 

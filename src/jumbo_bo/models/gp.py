@@ -41,6 +41,7 @@ from jumbo_bo.models.kernel import (
     isotropic,
     prior_mean,
     term_covariance,
+    term_sums,
     variance,
 )
 from jumbo_bo.models.map import TOLERANCE, maximum_a_posteriori
@@ -66,6 +67,7 @@ __all__ = [
     "joint_posterior",
     "leave_one_out",
     "mean_by_term",
+    "optimistic",
     "posterior",
     "prior_mean",
     "variance",
@@ -147,23 +149,38 @@ def extend(gp: GP, new: Blocks, y: Array) -> GP:  # (k, .), (n + k,)
     return extended
 
 
-def posterior(gp: GP, blocks: Blocks, first: int | None = None) -> Normal:  # (m, .) -> mean (m,), sd (m,)
-    """Computed in the precision of `blocks`: single precision is several times faster and good for screening. With
-    `first` the sd is that given the first so many observations alone: no smaller, and cheap, as the corner of L^-1 is
-    the inverse root of their covariance."""
+def posterior(gp: GP, blocks: Blocks) -> Normal:  # (m, .) -> mean (m,), sd (m,)
+    """Computed in the precision of `blocks`: single precision is several times faster and good for screening."""
     mean, var = prior_mean(gp.kernel, blocks), variance(gp.kernel, gp.theta, blocks)
     if len(gp.y) == 0:
         return Normal(mean, np.sqrt(var))
-    alpha, root = gp.alpha.astype(mean.dtype, copy=False), gp.root[:first, :first].astype(mean.dtype, copy=False)
+    alpha, root = gp.alpha.astype(mean.dtype, copy=False), gp.root.astype(mean.dtype, copy=False)
     for rows, k in _in_chunks(gp, blocks):
         mean[rows] += alpha @ k
-        v = root @ k[:first] if len(root) <= FEW else triangle_times(root, k[:first])
+        v = root @ k if len(alpha) <= FEW else triangle_times(root, k)
         var[rows] -= np.einsum("ij,ij->j", v, v)
     return Normal(mean, np.sqrt(np.maximum(var, 1e-12)))
 
 
+def optimistic(gp: GP, blocks: Blocks, first: int) -> Normal:  # (m, .) -> mean (m,), sd (m,)
+    """The mean of `posterior`, and an sd no smaller than its: that given the first so many observations alone."""
+    some = {t.block: gp.blocks[t.block][:first] for t in gp.kernel.terms}
+    corner = GP(gp.kernel, gp.theta, some, gp.y[:first], gp.chol[:first, :first], np.zeros(len(gp.y[:first])))
+    return Normal(_sums(gp, blocks), posterior(corner, blocks).sd)
+
+
+def _sums(gp: GP, blocks: Blocks) -> Array:  # (m, .) -> (m,)
+    """The mean of `posterior`, up to rounding."""
+    mean = prior_mean(gp.kernel, blocks)
+    for t, s in gp.kernel.slices():
+        mean += term_sums(t, gp.theta[s], gp.alpha, gp.blocks[t.block], blocks[t.block])
+    return mean
+
+
 def expected(gp: GP, blocks: Blocks) -> Array:  # (m, .) -> (m,)
-    """The mean of `posterior`, to the bit, without what its variance costs."""
+    """The mean of `posterior` without what its variance costs; of few observations the same to the bit."""
+    if len(gp.y) > FEW:
+        return _sums(gp, blocks)
     mean = prior_mean(gp.kernel, blocks)
     if len(gp.y):
         alpha = gp.alpha.astype(mean.dtype, copy=False)
@@ -197,6 +214,10 @@ def mean_by_term(gp: GP, blocks: Blocks) -> Array:  # (m, .) -> (terms, m)
     """The posterior mean split exactly: these rows and prior_mean sum to posterior(...).mean."""
     if len(gp.y) == 0:
         return np.zeros((len(gp.kernel.terms), len(next(iter(blocks.values())))))
+    if len(gp.y) > FEW:
+        return np.stack(
+            [term_sums(t, gp.theta[s], gp.alpha, gp.blocks[t.block], blocks[t.block]) for t, s in gp.kernel.slices()]
+        )
     return np.stack(
         [gp.alpha @ term_covariance(t, gp.theta[s], gp.blocks[t.block], blocks[t.block]) for t, s in gp.kernel.slices()]
     )
