@@ -86,6 +86,25 @@ class Trials:
         return fit_warp(self._y[~np.isnan(self._y)], self.like)
 
     @cached_property
+    def fitted(self) -> int:
+        """The number of trials after which hyperparameters were last fitted: every one up to MOST_FITTED, then after
+        each thirtieth more of them. Again at once when the scale of the values has changed, as they are in its units.
+        """
+        last = min(len(self), MOST_FITTED)
+        while last >= MOST_FITTED and last + last // THINNED <= len(self):
+            last += last // THINNED
+        then, now = self.first(last).warp, self.warp
+        same = then.sign == now.sign and abs(math.log(then.scale / now.scale)) < SAME_SCALE
+        return last if same else len(self)
+
+    def known(self, most: int | None) -> npt.NDArray[np.intp]:
+        """Rows that a GP is conditioned on: those that came after the last fit, and at most so many of the others,
+        spread over all. The best are not preferred: that would take good luck for good configurations."""
+        n = self.fitted
+        rows = np.arange(n) if most is None or n <= most else np.linspace(0, n - 1, most).astype(int)
+        return np.concatenate([rows, np.arange(n, len(self))])
+
+    @cached_property
     def _y(self) -> Array:
         return np.array([t.y for t in self.rows])
 
@@ -138,7 +157,7 @@ def old_trials(space: Space, target: Task | None, seed: int) -> list[Trial]:
 
 class Fits:
     """Hyperparameters found so far, by kernel and number of trials, and the last GP of each kernel: for one growing
-    list of trials. A GP of more than `most` trials knows the latest and a choice of the others."""
+    list of trials. With `most`, a GP knows only some of very many (`Trials.known`)."""
 
     def __init__(self, most: int | None = None) -> None:
         self._most = most
@@ -158,15 +177,15 @@ class Fits:
         return known
 
     def _made(self, featurise: Featurise, trials: Trials, kernel: gps.Kernel, start: Array | None) -> gps.GP:
-        n, z = last_fit(trials), trials.z
-        if n <= MOST_FITTED and len(trials) <= MOST_FITTED:
-            return gps.build(kernel, self._found(featurise, trials, kernel, start), featurise(trials.u), z)
-        rows = chosen(trials.first(n), self._most)
+        if len(trials) <= MOST_FITTED:
+            theta = self._found(featurise, trials, kernel, start)
+            return gps.build(kernel, theta, featurise(trials.u), trials.z)
+        n, rows = trials.fitted, trials.known(self._most)
+        some, latest = rows[rows < n], rows[rows >= n]
         if self._base.get(kernel, (0,))[0] != n:
             theta = self._found(featurise, trials.first(n), kernel, start)
-            self._base[kernel] = n, gps.build(kernel, theta, featurise(trials.u[rows]), z[rows])
-        latest = np.arange(n, len(trials))
-        return gps.extend(self._base[kernel][1], featurise(trials.u[latest]), z[np.concatenate([rows, latest])])
+            self._base[kernel] = n, gps.build(kernel, theta, featurise(trials.u[some]), trials.z[some])
+        return gps.extend(self._base[kernel][1], featurise(trials.u[latest]), trials.z[rows])
 
     def _found(self, featurise: Featurise, trials: Trials, kernel: gps.Kernel, start: Array | None) -> Array:
         """From the hyperparameters after one trial less, but every few trials from scratch, so that a resumed study has
@@ -182,24 +201,3 @@ class Fits:
             blocks, iterations = featurise(trials.u[rows]), 100 if anew else FOLLOW_UP
             self._theta[kernel, n] = gps.fit(kernel, blocks, trials.z[rows], starts, iterations).theta
         return self._theta[kernel, n]
-
-
-def last_fit(trials: Trials) -> int:
-    """The number of trials after which hyperparameters were last fitted: every one up to MOST_FITTED, then after each
-    thirtieth more of them. Again at once when the scale of the values has changed, as they are in its units."""
-    n, last = len(trials), min(len(trials), MOST_FITTED)
-    while last >= MOST_FITTED and last + last // THINNED <= n:
-        last += last // THINNED
-    then, now = trials.first(last).warp, trials.warp
-    same = then.sign == now.sign and abs(math.log(then.scale / now.scale)) < SAME_SCALE
-    return last if same else n
-
-
-def chosen(trials: Trials, most: int | None) -> npt.NDArray[np.intp]:
-    """The trials that a GP knows, at most so many: the best third and a sample of the others, spread over them."""
-    n = len(trials)
-    if most is None or n <= most:
-        return np.arange(n)
-    order = np.argsort(-trials.z, kind="stable")
-    best, rest = order[: most // 3], np.sort(order[most // 3 :])
-    return np.sort(np.concatenate([best, rest[np.linspace(0, len(rest) - 1, most - len(best)).astype(int)]]))

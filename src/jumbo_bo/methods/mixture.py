@@ -35,7 +35,8 @@ from jumbo_bo.errors import InputError
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods.base import Choice, Surrogate, View, Weighted, gp_surrogate, space_filling
 from jumbo_bo.methods.nets import NetRecipe
-from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, expected, optimistic, posterior
+from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, expected, extend, optimistic, posterior
+from jumbo_bo.models.kernel import term_covariance
 from jumbo_bo.models.population import alone, informed, population
 from jumbo_bo.models.success import MOST_ROWS, TYPICAL, Success, fit
 from jumbo_bo.search.acquisition import Score, log_expected_improvement
@@ -46,6 +47,7 @@ Array = npt.NDArray[np.float64]
 Chance = Callable[[Array], Array]  # x (m, D) -> probability of success (m,)
 
 NEGLIGIBLE = 1e-4  # weight of a model that is not asked, as it would change nothing
+NEARBY = 200  # of the trials that the models left out, those that they are told of where the search would go
 BOUNDING = 64  # trials that bound the improvement in a table from above
 HOPELESS = 20.0  # log of a ratio of improvements that no difference in the chance of success makes up for
 
@@ -58,6 +60,7 @@ class JumboMixture(NetRecipe):
 
     old_scale = True
     models_failures = True
+    most_trials = 2_000  # a suggestion then takes about half a second
 
     def check(self, history: History) -> None:
         if not 0 < self.prior < 1:
@@ -68,14 +71,13 @@ class JumboMixture(NetRecipe):
     def __call__(self, view: View) -> Choice:
         if view.past is None and (first := space_filling(view, self.initial)):
             return first
-        chance, tried = success(view), np.vstack([view.u, view.pending])
-        if len(tried) == 0:
+        chance = success(view)
+        if len(view.u) + len(view.pending) == 0:
             return _first(view, chance)
-        gps = self.models(view)
-        top = float(_expected(gps, view.domain.featurise(tried)).max())
-        table = isinstance(view.domain, Finite)
-        score, bound = improvement(gps, top, may_repeat=not table), improvement(gps, top, first=BOUNDING)
-        return _best(view, score, mixture(gps), chance, bound if table and len(tried) > 2 * BOUNDING else None)
+        choice = _choice(view, gps := self.models(view), chance)
+        if len(view.unknown):  # what the models left out near there may speak against it
+            choice = _choice(view, [(w, _closer(view, gp, choice.best.u)) for w, gp in gps], chance)
+        return choice
 
     def surrogate(self, view: View) -> Surrogate:
         return mixture(self.models(view))
@@ -110,9 +112,23 @@ def _first(view: View, chance: Chance | None) -> Choice:
     return _best(view, improvement([(1.0, relative)], top), known, chance)
 
 
-def _best(
-    view: View, score: Score, surrogate: Surrogate, chance: Chance | None, bound: Score | None = None
-) -> Choice:
+def _choice(view: View, gps: Weighted, chance: Chance | None) -> Choice:
+    tried = view.domain.featurise(np.vstack([view.u, view.pending]))
+    top, table = float(_expected(gps, tried).max()), isinstance(view.domain, Finite)
+    score, bound = improvement(gps, top, may_repeat=not table), improvement(gps, top, first=BOUNDING)
+    return _best(view, score, mixture(gps), chance, bound if table and len(view.u) > 2 * BOUNDING else None)
+
+
+def _closer(view: View, gp: GP, u: Array) -> GP:  # (d,) ->
+    """The GP that also knows the trials most like this one among those that it left out."""
+    ((local, s),) = [(term, s) for term, s in gp.kernel.slices() if term.kind == "matern52"]
+    x, here = view.space.transform(view.u[view.unknown]), view.space.transform(u[None])
+    likeness = term_covariance(local, gp.theta[s], x, here)[:, 0]
+    rows = view.unknown[np.argsort(-likeness, kind="stable")[:NEARBY]]
+    return extend(gp, view.domain.featurise(view.u[rows]), np.concatenate([gp.y, view.z[rows]]))
+
+
+def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None, bound: Score | None = None) -> Choice:
     """`bound` as in `Finite.argmax`."""
     if chance is None:
         return Choice(view.domain.argmax(score, view.rng, view.hints, view.taken, bound=bound), surrogate)

@@ -124,7 +124,11 @@ def build(kernel: Kernel, theta: Array, blocks: Blocks, y: Array) -> GP:
     n = len(y)
     if n == 0:
         return GP(kernel, theta, blocks, y, np.zeros((0, 0)), np.zeros(0))
-    cov = covariance(kernel, theta, blocks, blocks)
+    cov = np.empty((n, n))
+    size = n if n <= FEW else max(1, CACHED // n)
+    for i in range(0, n, size):
+        part = {t.block: blocks[t.block][i : i + size] for t in kernel.terms}
+        cov[i : i + size] = covariance(kernel, theta, part, blocks)
     chol = cholesky(cov, float(np.exp(theta[-1])))
     return GP(kernel, theta, blocks, y, chol, solve(chol, y - prior_mean(kernel, blocks)))
 
