@@ -101,6 +101,16 @@ class View:
         made: Made = self.memory[name,][1]
         return made
 
+    def while_pending_grows(self, name: str, make: Callable[[], Made]) -> Made:
+        """What `make` returned, as long as no trial is finished and pending ones only join."""
+        n, pending, made = self.memory.get((name,), (None, None, None))
+        here = len(self.u), len(self.failed)
+        if n != here or not np.array_equal(self.pending[: len(pending)], pending):
+            made = make()
+        self.memory[name,] = here, self.pending, made
+        kept: Made = made
+        return kept
+
     def chain(self, name: str, step: Callable[[int, Made | None], Made]) -> Made:
         """The state after all n finished trials: step(n, the state after n - 1). Every RESTART trials it starts anew
         (None), so a resumed study has at most RESTART - 1 steps to repeat."""

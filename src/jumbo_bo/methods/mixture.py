@@ -114,9 +114,11 @@ def _first(view: View, chance: Chance | None) -> Choice:
 
 def _choice(view: View, gps: Weighted, chance: Chance | None) -> Choice:
     tried = view.domain.featurise(np.vstack([view.u, view.pending]))
-    top, table = float(_expected(gps, tried).max()), isinstance(view.domain, Finite)
-    score, bound = improvement(gps, top, may_repeat=not table), improvement(gps, top, first=BOUNDING)
-    return _best(view, score, mixture(gps), chance, bound if table and len(view.u) > 2 * BOUNDING else None)
+    top = float(_expected(gps, tried).max())
+    if not isinstance(view.domain, Finite):
+        return _best(view, improvement(gps, top, may_repeat=True), mixture(gps), chance)
+    bound = improvement(gps, top, first=BOUNDING) if len(tried["1"]) > 2 * BOUNDING or len(view.pending) else None
+    return _best(view, improvement(gps, top), mixture(gps), chance, bound)
 
 
 def _closer(view: View, gp: GP, u: Array) -> GP:  # (d,) ->
@@ -129,12 +131,23 @@ def _closer(view: View, gp: GP, u: Array) -> GP:  # (d,) ->
 
 
 def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None, bound: Score | None = None) -> Choice:
-    """`bound` as in `Finite.argmax`."""
-    if chance is None:
-        return Choice(view.domain.argmax(score, view.rng, view.hints, view.taken, bound=bound), surrogate)
-    score, bound = feasible(score, chance), bound and feasible(bound, chance)
-    best = view.domain.argmax(score, view.rng, view.hints, view.taken, bound=bound)
-    return Choice(best, surrogate, success=float(chance(view.space.transform(best.u[None]))[0]))
+    """`bound` is nowhere below the score; it is for tables."""
+    if chance is not None:
+        score, bound = feasible(score, chance), bound and feasible(bound, chance)
+    bounds = _bounds(view, view.domain, bound) if bound and isinstance(view.domain, Finite) else None
+    best = view.domain.argmax(score, view.rng, view.hints, view.taken, bounds=bounds)
+    likely = None if chance is None else float(chance(view.space.transform(best.u[None]))[0])
+    return Choice(best, surrogate, success=likely)
+
+
+def _bounds(view: View, table: Finite, bound: Score) -> Array:  # -> (N,)
+    """Of a table's scores. A pending trial leaves expectations as they are and lowers doubt, so bounds stay valid, and
+    are kept, until a trial is finished. Not where models are told of further trials in between."""
+
+    def made() -> Array:
+        return bound(table.rough).astype(float)
+
+    return made() if len(view.unknown) else view.while_pending_grows("bounds", made)
 
 
 def success(view: View) -> Chance | None:

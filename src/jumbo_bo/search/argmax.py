@@ -85,16 +85,16 @@ class Finite:
         hints: Array,
         taken: Array,
         smooth: bool = True,
-        bound: Score | None = None,
+        bounds: Array | None = None,
     ) -> Best:
         """The exact maximum over the rows not taken. A smooth score is first computed in single precision for all
-        rows, then in double precision for those that could be best given the error seen on a sample. With a `bound`,
-        nowhere below the score and cheaper, it is computed only where that could be best."""
+        rows, then in double precision for those that could be best given the error seen on a sample. With `bounds`
+        (N,), nowhere below the score, it is computed only where it could be best, and the bounds there become it."""
         if not smooth or len(self.u) < 2 * SAMPLE:
             return self.best_of(score(self.blocks), rng, taken)
         open_rows = np.delete(np.arange(len(self.u)), self.rows_of(taken))
-        if bound is not None and len(open_rows) > 2 * SAMPLE:
-            return self.best_of(self._below(score, bound, open_rows), rng, taken)
+        if bounds is not None and len(open_rows) > 2 * SAMPLE:
+            return self.best_of(self._below(score, bounds, open_rows), rng, taken)
         scores = score(self.rough).astype(float)
         if len(open_rows) == 0:
             return self.best_of(scores, rng, taken)  # says that the space is exhausted
@@ -106,20 +106,19 @@ class Finite:
         exact[near] = self._exact(score, near)
         return self.best_of(exact, rng, taken)
 
-    def _below(self, score: Score, bound: Score, open_rows: npt.NDArray[np.intp]) -> Array:  # -> (N,)
+    def _below(self, score: Score, bounds: Array, open_rows: npt.NDArray[np.intp]) -> Array:  # -> (N,)
         """The score where it could be largest, elsewhere -inf. Rows are taken by falling bound, until that of the next
         one is below the best score; margins as in `argmax`."""
-        bounds = bound(self.rough).astype(float)
-        order = open_rows[np.argsort(-bounds[open_rows], kind="stable")]
         rough, exact = np.full((2, len(self.u)), -np.inf)
-        first = order[:SAMPLE]
+        first = open_rows[np.argpartition(-bounds[open_rows], SAMPLE)[:SAMPLE]]
         exact[first], rough[first] = self._exact(score, first), self._rough(score, first)
         margin = 4 * float(np.max(np.abs(exact[first] - rough[first])))
-        done, size = SAMPLE, 2 * SAMPLE
-        while done < len(order) and bounds[order[done]] >= rough.max() - margin:
-            part = order[done : done + size]
-            rough[part] = self._rough(score, part)
-            done, size = done + size, 2 * size
+        bounds[first] = rough[first]
+        left = np.setdiff1d(open_rows[bounds[open_rows] >= rough.max() - margin], first)
+        left, size = left[np.argsort(-bounds[left], kind="stable")], 2 * SAMPLE
+        while len(left) and bounds[left[0]] >= rough.max() - margin:
+            part, left, size = left[:size], left[size:], 2 * size
+            bounds[part] = rough[part] = self._rough(score, part)
         near = np.flatnonzero((rough >= rough.max() - margin) & np.isneginf(exact))
         exact[near] = self._exact(score, near)
         return exact
@@ -164,7 +163,7 @@ class Cube:
         hints: Array,
         taken: Array,
         smooth: bool = True,
-        bound: Score | None = None,
+        bounds: Array | None = None,
     ) -> Best:
         """Sobol' screening and the surroundings of the hints, then a search from the best few: CMA-ES where the score
         has jumps (the gate), else our own short evolution, whose points are all scored in one call per generation."""
