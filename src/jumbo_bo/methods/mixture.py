@@ -48,6 +48,8 @@ Chance = Callable[[Array], Array]  # x (m, D) -> probability of success (m,)
 
 NEGLIGIBLE = 1e-4  # weight of a model that is not asked, as it would change nothing
 NEARBY = 200  # of the trials that the models left out, those that they are told of where the search would go
+ROUNDS = 2  # of telling them and searching again; after one, a case of nine still went where trials spoke against it
+SAME = 0.01  # of a parameter's range: where a search goes as close as this to the last one, it is done
 BOUNDING = 64  # trials that bound the improvement in a table from above
 HOPELESS = 20.0  # log of a ratio of improvements that no difference in the chance of success makes up for
 
@@ -74,9 +76,15 @@ class JumboMixture(NetRecipe):
         chance = success(view)
         if len(view.u) + len(view.pending) == 0:
             return _first(view, chance)
-        choice = _choice(view, gps := self.models(view), chance)
-        if len(view.unknown):  # what the models left out near there may speak against it
-            choice = _choice(view, [(w, _closer(view, gp, choice.best.u)) for w, gp in gps], chance)
+        gps, left = self.models(view), view.unknown
+        choice = _choice(view, gps, chance)
+        for _ in range(ROUNDS if len(left) else 0):  # what the models left out near there may speak against it
+            before, rows = choice.best.u, _nearby(view, gps[0][1], choice.best.u, left)
+            new, z, left = view.domain.featurise(view.u[rows]), view.z[rows], np.setdiff1d(left, rows)
+            gps = [(w, extend(gp, new, np.concatenate([gp.y, z]))) for w, gp in gps]
+            choice = _choice(view, gps, chance)
+            if np.abs(choice.best.u - before).max() < SAME:
+                break
         return choice
 
     def surrogate(self, view: View) -> Surrogate:
@@ -121,13 +129,12 @@ def _choice(view: View, gps: Weighted, chance: Chance | None) -> Choice:
     return _best(view, improvement(gps, top), mixture(gps), chance, bound)
 
 
-def _closer(view: View, gp: GP, u: Array) -> GP:  # (d,) ->
-    """The GP that also knows the trials most like this one among those that it left out."""
+def _nearby(view: View, gp: GP, u: Array, left: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:  # (d,) -> rows
+    """The trials most like this point among those that are left."""
     ((local, s),) = [(term, s) for term, s in gp.kernel.slices() if term.kind == "matern52"]
-    x, here = view.space.transform(view.u[view.unknown]), view.space.transform(u[None])
+    x, here = view.space.transform(view.u[left]), view.space.transform(u[None])
     likeness = term_covariance(local, gp.theta[s], x, here)[:, 0]
-    rows = view.unknown[np.argsort(-likeness, kind="stable")[:NEARBY]]
-    return extend(gp, view.domain.featurise(view.u[rows]), np.concatenate([gp.y, view.z[rows]]))
+    return left[np.argsort(-likeness, kind="stable")[:NEARBY]]
 
 
 def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None, bound: Score | None = None) -> Choice:
