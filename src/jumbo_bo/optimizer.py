@@ -81,7 +81,7 @@ class Optimizer:
         self._trials = old_trials(space, history.target if isinstance(history, History) else None, seed)
         self._n_old = len(self._trials)
         self._pending = Pending()
-        self._fits = Fits()
+        self._fits = Fits(self.recipe.most_trials)
         self._memory: dict[Hashable, Any] = {}
         self.suggestions: list[Suggestion] = []
 
@@ -128,7 +128,7 @@ class Optimizer:
         points = None if configurations is None else told_points(self.space, told, configurations)
         gone = [math.isnan(t.y) if points is None else t.u.tobytes() in points for t in told]
         self._trials[self._n_old :] = [t for t, out in zip(told, gone, strict=True) if not out]
-        self._fits, self._memory = Fits(), {}  # both follow one growing list of trials
+        self._fits, self._memory = Fits(self.recipe.most_trials), {}  # both follow one growing list of trials
         return [t.params for t, out in zip(told, gone, strict=True) if out]
 
     @property
@@ -249,6 +249,7 @@ class Optimizer:
             fit=partial(self._fits.gp, self._domain.featurise, trials),
             earlier=lambda n: (trials.first(n).u, trials.first(n).z),
             memory=self._memory,
+            unknown=np.setdiff1d(np.arange(len(trials)), trials.known(self.recipe.most_trials)),
         )
 
     def _suggestion(self, choice: Choice, view: View, warp: Warp) -> Suggestion:

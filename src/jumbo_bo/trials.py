@@ -28,6 +28,8 @@ Array = npt.NDArray[np.float64]
 
 OLD_TARGET_LIMIT = 300  # rows of D^f the exact GPs are conditioned on
 MOST_FITTED = 300  # trials that hyperparameters are fitted to, spread over all; the GP itself knows all of them
+THINNED = 30  # past them hyperparameters are fitted again after each thirtieth more
+SAME_SCALE = 0.1  # of the logarithm of the values' scale: more is another scale
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,25 @@ class Trials:
         return fit_warp(self._y[~np.isnan(self._y)], self.like)
 
     @cached_property
+    def fitted(self) -> int:
+        """The number of trials after which hyperparameters were last fitted: every one up to MOST_FITTED, then after
+        each thirtieth more of them. Again at once when the scale of the values has changed, as they are in its units.
+        """
+        last = min(len(self), MOST_FITTED)
+        while last >= MOST_FITTED and last + last // THINNED <= len(self):
+            last += last // THINNED
+        then, now = self.first(last).warp, self.warp
+        same = then.sign == now.sign and abs(math.log(then.scale / now.scale)) < SAME_SCALE
+        return last if same else len(self)
+
+    def known(self, most: int | None) -> npt.NDArray[np.intp]:
+        """Rows that a GP is conditioned on: those that came after the last fit, and at most so many of the others,
+        spread over all. The best are not preferred: that would take good luck for good configurations."""
+        n = self.fitted
+        rows = np.arange(n) if most is None or n <= most else np.linspace(0, n - 1, most).astype(int)
+        return np.concatenate([rows, np.arange(n, len(self))])
+
+    @cached_property
     def _y(self) -> Array:
         return np.array([t.y for t in self.rows])
 
@@ -136,29 +157,42 @@ def old_trials(space: Space, target: Task | None, seed: int) -> list[Trial]:
 
 class Fits:
     """Hyperparameters found so far, by kernel and number of trials, and the last GP of each kernel: for one growing
-    list of trials."""
+    list of trials. With `most`, a GP knows only some of very many (`Trials.known`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
         self._theta: dict[tuple[gps.Kernel, int], Array] = {}
-        self._last: dict[gps.Kernel, gps.GP] = {}
+        self._last: dict[gps.Kernel, tuple[int, gps.GP]] = {}
+        self._base: dict[gps.Kernel, tuple[int, gps.GP]] = {}
 
     def gp(
         self, featurise: Featurise, trials: Trials, kernel: gps.Kernel, start: Array | None = None, adam: bool = False
     ) -> gps.GP:
         if adam:
             return gps.fit_adam(kernel, featurise(trials.u), trials.z, start)
-        known = self._last.get(kernel)
-        if known is None or len(known.y) != len(trials):
-            known = gps.build(kernel, self._found(featurise, trials, kernel, start), featurise(trials.u), trials.z)
-            self._last[kernel] = known
+        n, known = self._last.get(kernel, (-1, None))
+        if known is None or n != len(trials):
+            known = self._made(featurise, trials, kernel, start)
+            self._last[kernel] = len(trials), known
         return known
+
+    def _made(self, featurise: Featurise, trials: Trials, kernel: gps.Kernel, start: Array | None) -> gps.GP:
+        if len(trials) <= MOST_FITTED:
+            theta = self._found(featurise, trials, kernel, start)
+            return gps.build(kernel, theta, featurise(trials.u), trials.z)
+        n, rows = trials.fitted, trials.known(self._most)
+        some, latest = rows[rows < n], rows[rows >= n]
+        if self._base.get(kernel, (0,))[0] != n:
+            theta = self._found(featurise, trials.first(n), kernel, start)
+            self._base[kernel] = n, gps.build(kernel, theta, featurise(trials.u[some]), trials.z[some])
+        return gps.extend(self._base[kernel][1], featurise(trials.u[latest]), trials.z[rows])
 
     def _found(self, featurise: Featurise, trials: Trials, kernel: gps.Kernel, start: Array | None) -> Array:
         """From the hyperparameters after one trial less, but every few trials from scratch, so that a resumed study has
-        few fits to repeat."""
+        few fits to repeat. Of many trials always from scratch, as there were none after one trial less."""
         n = len(trials)
         if (kernel, n) not in self._theta:
-            anew = from_scratch(n - trials.old)
+            anew = from_scratch(n - trials.old) or n > MOST_FITTED
             if anew:
                 starts = [kernel.priors[0], *([] if start is None else [start])]
             else:

@@ -9,7 +9,7 @@ Notation
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -68,6 +68,7 @@ class View:
     fit: Fitter  # fits a GP to the finished trials; warm-started and cached by kernel
     earlier: Callable[[int], tuple[Array, Array]]  # n -> u (n, d), z (n,), as they were after n trials
     memory: dict[Hashable, Any]  # of `kept`
+    unknown: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))  # rows of u that `fit` left out
 
     @property
     def rng(self) -> np.random.Generator:
@@ -100,6 +101,16 @@ class View:
             self.memory[name,] = key, make()
         made: Made = self.memory[name,][1]
         return made
+
+    def while_pending_grows(self, name: str, make: Callable[[], Made]) -> Made:
+        """What `make` returned, as long as no trial is finished and pending ones only join."""
+        n, pending, made = self.memory.get((name,), (None, None, None))
+        here = len(self.u), len(self.failed)
+        if n != here or not np.array_equal(self.pending[: len(pending)], pending):
+            made = make()
+        self.memory[name,] = here, self.pending, made
+        kept: Made = made
+        return kept
 
     def chain(self, name: str, step: Callable[[int, Made | None], Made]) -> Made:
         """The state after all n finished trials: step(n, the state after n - 1). Every RESTART trials it starts anew
@@ -163,6 +174,7 @@ class Recipe:
 
     old_scale: ClassVar[bool] = False  # z is scaled with the help of the old tasks, not by the new values alone
     models_failures: ClassVar[bool] = False  # they are not values for it, see `View.failed`
+    most_trials: ClassVar[int | None] = None  # that a GP it fits is conditioned on, see `View.unknown`; None: all
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ from jumbo_bo.learning.priors import level_variance
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods.base import Chance, Choice, Surrogate, View, Weighted, gp_surrogate, space_filling
 from jumbo_bo.methods.nets import NetRecipe
-from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, expected, posterior
+from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, expected, extend, optimistic, posterior
+from jumbo_bo.models.kernel import term_covariance
 from jumbo_bo.models.population import alone, informed, population
 from jumbo_bo.models.success import MOST_ROWS, TYPICAL, Success, fit
 from jumbo_bo.search.acquisition import Score, log_expected_improvement
@@ -44,6 +45,10 @@ from jumbo_bo.search.argmax import Finite
 Array = npt.NDArray[np.float64]
 
 NEGLIGIBLE = 1e-4  # weight of a model that is not asked, as it would change nothing
+NEARBY = 200  # of the trials that the models left out, those that they are told of where the search would go
+ROUNDS = 2  # of telling them and searching again; after one, a case of nine still went where trials spoke against it
+SAME = 0.01  # of a parameter's range: where a search goes as close as this to the last one, it is done
+BOUNDING = 64  # trials that bound the improvement in a table from above
 HOPELESS = 20.0  # log of a ratio of improvements that no difference in the chance of success makes up for
 
 
@@ -55,6 +60,7 @@ class JumboMixture(NetRecipe):
 
     old_scale = True
     models_failures = True
+    most_trials = 2_000  # a suggestion then takes about half a second
 
     def check(self, history: History) -> None:
         if not 0 < self.prior < 1:
@@ -65,13 +71,19 @@ class JumboMixture(NetRecipe):
     def __call__(self, view: View) -> Choice:
         if view.past is None and (first := space_filling(view, self.initial)):
             return first
-        chance, tried = self.success(view), np.vstack([view.u, view.pending])
-        if len(tried) == 0:
+        chance = self.success(view)
+        if len(view.u) + len(view.pending) == 0:
             return _first(view, chance)
-        gps = self.models(view)
-        top = float(_expected(gps, view.domain.featurise(tried)).max())
-        score = improvement(gps, top, may_repeat=not isinstance(view.domain, Finite))
-        return _best(view, score, mixture(gps), chance)
+        gps, left = self.models(view), view.unknown
+        choice = _choice(view, gps, chance)
+        for _ in range(ROUNDS if len(left) else 0):  # what the models left out near there may speak against it
+            before, rows = choice.best.u, _nearby(view, gps[0][1], choice.best.u, left)
+            new, z, left = view.domain.featurise(view.u[rows]), view.z[rows], np.setdiff1d(left, rows)
+            gps = [(w, extend(gp, new, np.concatenate([gp.y, z]))) for w, gp in gps]
+            choice = _choice(view, gps, chance)
+            if np.abs(choice.best.u - before).max() < SAME:
+                break
+        return choice
 
     def surrogate(self, view: View) -> Surrogate:
         return mixture(self.models(view))
@@ -139,11 +151,41 @@ def _first(view: View, chance: Chance | None) -> Choice:
     return _best(view, improvement([(1.0, relative)], top), known, chance)
 
 
-def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None) -> Choice:
-    if chance is None:
-        return Choice(view.domain.argmax(score, view.rng, view.hints, view.taken), surrogate)
-    best = view.domain.argmax(feasible(score, chance), view.rng, view.hints, view.taken)
-    return Choice(best, surrogate, success=float(chance(view.space.transform(best.u[None]))[0]))
+def _choice(view: View, gps: Weighted, chance: Chance | None) -> Choice:
+    tried = view.domain.featurise(np.vstack([view.u, view.pending]))
+    top = float(_expected(gps, tried).max())
+    if not isinstance(view.domain, Finite):
+        return _best(view, improvement(gps, top, may_repeat=True), mixture(gps), chance)
+    bound = improvement(gps, top, first=BOUNDING) if len(tried["1"]) > 2 * BOUNDING or len(view.pending) else None
+    return _best(view, improvement(gps, top), mixture(gps), chance, bound)
+
+
+def _nearby(view: View, gp: GP, u: Array, left: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:  # (d,) -> rows
+    """The trials most like this point among those that are left."""
+    ((local, s),) = [(term, s) for term, s in gp.kernel.slices() if term.kind == "matern52"]
+    x, here = view.space.transform(view.u[left]), view.space.transform(u[None])
+    likeness = term_covariance(local, gp.theta[s], x, here)[:, 0]
+    return left[np.argsort(-likeness, kind="stable")[:NEARBY]]
+
+
+def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None, bound: Score | None = None) -> Choice:
+    """`bound` is nowhere below the score; it is for tables."""
+    if chance is not None:
+        score, bound = feasible(score, chance), bound and feasible(bound, chance)
+    bounds = _bounds(view, view.domain, bound) if bound and isinstance(view.domain, Finite) else None
+    best = view.domain.argmax(score, view.rng, view.hints, view.taken, bounds=bounds)
+    likely = None if chance is None else float(chance(view.space.transform(best.u[None]))[0])
+    return Choice(best, surrogate, success=likely)
+
+
+def _bounds(view: View, table: Finite, bound: Score) -> Array:  # -> (N,)
+    """Of a table's scores. A pending trial leaves expectations as they are and lowers doubt, so bounds stay valid, and
+    are kept, until a trial is finished. Not where models are told of further trials in between."""
+
+    def made() -> Array:
+        return bound(table.rough).astype(float)
+
+    return made() if len(view.unknown) else view.while_pending_grows("bounds", made)
 
 
 def feasible(score: Score, chance: Chance) -> Score:
@@ -159,13 +201,14 @@ def feasible(score: Score, chance: Chance) -> Score:
     return total
 
 
-def improvement(gps: Weighted, best: float, may_repeat: bool = False) -> Score:
+def improvement(gps: Weighted, best: float, may_repeat: bool = False, first: int | None = None) -> Score:
     """log sum_i w_i EI_i. Where a trial may be repeated, EI_i is multiplied by 1 - sqrt(s_i / (sd_i^2 + s_i)), s_i the
     noise variance (Huang et al., 'Global optimization of stochastic black-box systems via sequential kriging
-    meta-models', 2006): a trial next to another one tells little, as noise would hide what it adds."""
+    meta-models', 2006): a trial next to another one tells little, as noise would hide what it adds. With `first`, as in
+    `optimistic`, no less than that: improvement grows with the sd."""
 
     def part(w: float, gp: GP, blocks: Blocks) -> Array:
-        mean, sd = posterior(gp, blocks)
+        mean, sd = posterior(gp, blocks) if first is None else optimistic(gp, blocks, first)
         told = np.log1p(-np.sqrt(gp.noise / (np.asarray(sd, dtype=float) ** 2 + gp.noise))) if may_repeat else 0.0
         return np.asarray(math.log(w) + log_expected_improvement(mean, sd, best) + told)
 

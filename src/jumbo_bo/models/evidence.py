@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.blas import dtrmm, strmm
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf, dtrtri
 
 from jumbo_bo.models.kernel import Blocks, Kernel, Term, prior_mean
@@ -120,6 +121,12 @@ def solve(chol: Array, y: Array) -> Array:
 
 def inverse_root(chol: Array) -> Array:  # L -> L^-1
     return np.tril(dtrtri(chol, lower=1)[0])
+
+
+def triangle_times(root: Array, k: Array) -> Array:  # lower triangle (n, n), (n, m) -> (n, m)
+    """Their product in half the time of `root @ k`, in the precision of k."""
+    times = strmm if k.dtype == np.float32 else dtrmm
+    return np.asarray(times(1.0, root.T, k.T, side=1)).T
 
 
 def semidefinite_root(cov: Array) -> Array:  # (m, m) -> R (m, m), R R^T = cov

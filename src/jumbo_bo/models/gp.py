@@ -15,14 +15,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.models.evidence import Evidence, cholesky, inverse_from_cholesky, inverse_root, log_density, solve
+from jumbo_bo.models.evidence import (
+    Evidence,
+    cholesky,
+    inverse_from_cholesky,
+    inverse_root,
+    log_density,
+    solve,
+    triangle_times,
+)
 from jumbo_bo.models.kernel import (
     Blocks,
     Kernel,
@@ -33,6 +41,7 @@ from jumbo_bo.models.kernel import (
     isotropic,
     prior_mean,
     term_covariance,
+    term_sums,
     variance,
 )
 from jumbo_bo.models.map import TOLERANCE, maximum_a_posteriori
@@ -50,6 +59,7 @@ __all__ = [
     "cholesky",
     "covariance",
     "expected",
+    "extend",
     "fit",
     "fit_adam",
     "hallucinate",
@@ -57,6 +67,7 @@ __all__ = [
     "joint_posterior",
     "leave_one_out",
     "mean_by_term",
+    "optimistic",
     "posterior",
     "prior_mean",
     "variance",
@@ -65,6 +76,8 @@ __all__ = [
 Array = npt.NDArray[np.float64]
 
 CHUNK = 4096  # rows of a posterior evaluated at once: the kernel slice stays in the processor's cache
+FEW = 300  # observations up to which nothing is saved on a factor, so that results stay the same to the bit
+CACHED = 2**20  # numbers in a kernel slice of more observations
 
 
 class Normal(NamedTuple):
@@ -111,9 +124,33 @@ def build(kernel: Kernel, theta: Array, blocks: Blocks, y: Array) -> GP:
     n = len(y)
     if n == 0:
         return GP(kernel, theta, blocks, y, np.zeros((0, 0)), np.zeros(0))
-    cov = covariance(kernel, theta, blocks, blocks)
+    cov = np.empty((n, n))
+    size = n if n <= FEW else max(1, CACHED // n)
+    for i in range(0, n, size):
+        part = {t.block: blocks[t.block][i : i + size] for t in kernel.terms}
+        cov[i : i + size] = covariance(kernel, theta, part, blocks)
     chol = cholesky(cov, float(np.exp(theta[-1])))
     return GP(kernel, theta, blocks, y, chol, solve(chol, y - prior_mean(kernel, blocks)))
+
+
+def extend(gp: GP, new: Blocks, y: Array) -> GP:  # (k, .), (n + k,)
+    """The GP with k more points, and with the values of all. The factor and its inverse grow by k rows, which takes
+    about k n^2 steps in place of n^3; both are those that `build` would find, up to rounding.
+
+    L = [L_n 0; V^T C] with V = L_n^-1 k(n, new) and C C^T the covariance of the new points given the others."""
+    n, k = len(gp.y), len(y) - len(gp.y)
+    if k == 0:
+        return replace(gp, y=y, alpha=solve(gp.chol, y - prior_mean(gp.kernel, gp.blocks)))
+    v = triangle_times(gp.root, covariance(gp.kernel, gp.theta, gp.blocks, new))  # (n, k)
+    corner = cholesky(covariance(gp.kernel, gp.theta, new, new) - v.T @ v, gp.noise)
+    chol, root = np.zeros((n + k, n + k), order="F"), np.zeros((n + k, n + k))
+    chol[:n, :n], chol[n:, :n], chol[n:, n:] = gp.chol, v.T, corner
+    root[:n, :n], root[n:, n:] = gp.root, inverse_root(corner)
+    root[n:, :n] = -root[n:, n:] @ (v.T @ gp.root)
+    blocks = {name: np.vstack([block, new[name]]) for name, block in gp.blocks.items()}
+    extended = GP(gp.kernel, gp.theta, blocks, y, chol, solve(chol, y - prior_mean(gp.kernel, blocks)))
+    extended.__dict__["root"] = root  # known already
+    return extended
 
 
 def posterior(gp: GP, blocks: Blocks) -> Normal:  # (m, .) -> mean (m,), sd (m,)
@@ -124,13 +161,30 @@ def posterior(gp: GP, blocks: Blocks) -> Normal:  # (m, .) -> mean (m,), sd (m,)
     alpha, root = gp.alpha.astype(mean.dtype, copy=False), gp.root.astype(mean.dtype, copy=False)
     for rows, k in _in_chunks(gp, blocks):
         mean[rows] += alpha @ k
-        v = root @ k
+        v = root @ k if len(alpha) <= FEW else triangle_times(root, k)
         var[rows] -= np.einsum("ij,ij->j", v, v)
     return Normal(mean, np.sqrt(np.maximum(var, 1e-12)))
 
 
+def optimistic(gp: GP, blocks: Blocks, first: int) -> Normal:  # (m, .) -> mean (m,), sd (m,)
+    """The mean of `posterior`, and an sd no smaller than its: that given the first so many observations alone."""
+    some = {t.block: gp.blocks[t.block][:first] for t in gp.kernel.terms}
+    corner = GP(gp.kernel, gp.theta, some, gp.y[:first], gp.chol[:first, :first], np.zeros(len(gp.y[:first])))
+    return Normal(_sums(gp, blocks), posterior(corner, blocks).sd)
+
+
+def _sums(gp: GP, blocks: Blocks) -> Array:  # (m, .) -> (m,)
+    """The mean of `posterior`, up to rounding."""
+    mean = prior_mean(gp.kernel, blocks)
+    for t, s in gp.kernel.slices():
+        mean += term_sums(t, gp.theta[s], gp.alpha, gp.blocks[t.block], blocks[t.block])
+    return mean
+
+
 def expected(gp: GP, blocks: Blocks) -> Array:  # (m, .) -> (m,)
-    """The mean of `posterior`, to the bit, without what its variance costs."""
+    """The mean of `posterior` without what its variance costs; of few observations the same to the bit."""
+    if len(gp.y) > FEW:
+        return _sums(gp, blocks)
     mean = prior_mean(gp.kernel, blocks)
     if len(gp.y):
         alpha = gp.alpha.astype(mean.dtype, copy=False)
@@ -144,8 +198,9 @@ def _in_chunks(gp: GP, blocks: Blocks) -> Iterator[tuple[slice, Array]]:
     used = {t.block for t in gp.kernel.terms}
     first = next(iter(blocks.values()))
     observed = {name: gp.blocks[name].astype(first.dtype, copy=False) for name in used}
-    for i in range(0, len(first), CHUNK):
-        rows = slice(i, i + CHUNK)
+    size = CHUNK if len(gp.y) <= FEW else max(1, min(CHUNK, CACHED // len(gp.y)))
+    for i in range(0, len(first), size):
+        rows = slice(i, i + size)
         yield rows, covariance(gp.kernel, gp.theta, observed, {name: blocks[name][rows] for name in used})
 
 
@@ -163,6 +218,10 @@ def mean_by_term(gp: GP, blocks: Blocks) -> Array:  # (m, .) -> (terms, m)
     """The posterior mean split exactly: these rows and prior_mean sum to posterior(...).mean."""
     if len(gp.y) == 0:
         return np.zeros((len(gp.kernel.terms), len(next(iter(blocks.values())))))
+    if len(gp.y) > FEW:
+        return np.stack(
+            [term_sums(t, gp.theta[s], gp.alpha, gp.blocks[t.block], blocks[t.block]) for t, s in gp.kernel.slices()]
+        )
     return np.stack(
         [gp.alpha @ term_covariance(t, gp.theta[s], gp.blocks[t.block], blocks[t.block]) for t, s in gp.kernel.slices()]
     )
@@ -179,7 +238,9 @@ def hallucinate(gp: GP, pending: Blocks) -> GP:
     """Conditions on pending points as if their posterior mean had been observed: mean stays, variance shrinks."""
     if len(next(iter(pending.values()))) == 0:
         return gp
-    y = np.concatenate([gp.y, posterior(gp, pending).mean])
+    y = np.concatenate([gp.y, expected(gp, pending)])
+    if len(y) > FEW:
+        return extend(gp, pending, y)
     blocks = {name: np.vstack([gp.blocks[name], pending[name]]) for name in gp.blocks}
     return build(gp.kernel, gp.theta, blocks, y)
 

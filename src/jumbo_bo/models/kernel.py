@@ -23,6 +23,7 @@ Array = npt.NDArray[np.float64]
 Blocks = Mapping[str, Array]
 
 SQRT5 = math.sqrt(5.0)
+SLICE = 2**18  # entries of a kernel matrix made at once where only their sums are needed: they stay in the cache
 
 
 class LogNormal(NamedTuple):
@@ -140,3 +141,31 @@ def term_covariance(term: Term, theta: Array, a: Array, b: Array) -> Array:  # (
     r *= poly
     r *= scale[0]
     return r
+
+
+def term_sums(term: Term, theta: Array, alpha: Array, a: Array, b: Array) -> Array:  # (n,), (n, p), (m, p) -> (m,)
+    """alpha @ term_covariance(term, theta, a, b) up to rounding, in the precision of b. The matrix is made slice by
+    slice in the same memory, and of a linear term not at all."""
+    scale, groups = np.exp(theta), list(term.groups)
+    if term.kind == "linear":
+        return b @ (scale[groups] * (alpha @ a)).astype(b.dtype)
+    inverse_length = SQRT5 / scale[1:][groups]
+    a, alpha = a * inverse_length, (scale[0] * alpha).astype(b.dtype)
+    columns = np.hstack([-2.0 * a, np.sum(a**2, axis=1, keepdims=True), np.ones((len(a), 1))]).T.astype(b.dtype)
+    sums, size = np.empty(len(b), b.dtype), max(1, SLICE // len(a))
+    r2, r = np.empty((2, min(size, len(b)), len(a)), b.dtype)
+    for i in range(0, len(b), size):
+        part = b[i : i + size] * inverse_length.astype(b.dtype)
+        rows = np.hstack([part, np.ones((len(part), 1), b.dtype), np.sum(part**2, axis=1, keepdims=True)])
+        k, e = r2[: len(part)], r[: len(part)]
+        np.matmul(rows, columns, out=k)  # 5 r^2
+        np.maximum(k, 0.0, out=k)
+        np.sqrt(k, out=e)
+        k /= 3.0
+        k += e
+        k += 1.0
+        np.negative(e, out=e)
+        np.exp(e, out=e)
+        k *= e
+        sums[i : i + size] = k @ alpha
+    return sums

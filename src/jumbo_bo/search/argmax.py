@@ -78,13 +78,24 @@ class Finite:
     def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
         return float(np.max(score(self.blocks)))
 
-    def argmax(self, score: Score, rng: np.random.Generator, hints: Array, taken: Array, smooth: bool = True) -> Best:
+    def argmax(
+        self,
+        score: Score,
+        rng: np.random.Generator,
+        hints: Array,
+        taken: Array,
+        smooth: bool = True,
+        bounds: Array | None = None,
+    ) -> Best:
         """The exact maximum over the rows not taken. A smooth score is first computed in single precision for all
-        rows, then in double precision for those that could be best given the error seen on a sample."""
+        rows, then in double precision for those that could be best given the error seen on a sample. With `bounds`
+        (N,), nowhere below the score, it is computed only where it could be best, and the bounds there become it."""
         if not smooth or len(self.u) < 2 * SAMPLE:
             return self.best_of(score(self.blocks), rng, taken)
-        scores = score(self.rough).astype(float)
         open_rows = np.delete(np.arange(len(self.u)), self.rows_of(taken))
+        if bounds is not None and len(open_rows) > 2 * SAMPLE:
+            return self.best_of(self._below(score, bounds, open_rows), rng, taken)
+        scores = score(self.rough).astype(float)
         if len(open_rows) == 0:
             return self.best_of(scores, rng, taken)  # says that the space is exhausted
         top = open_rows[np.argpartition(-scores[open_rows], SAMPLE)[:SAMPLE]] if len(open_rows) > SAMPLE else open_rows
@@ -94,6 +105,26 @@ class Finite:
         exact = np.full(len(self.u), -np.inf)
         exact[near] = self._exact(score, near)
         return self.best_of(exact, rng, taken)
+
+    def _below(self, score: Score, bounds: Array, open_rows: npt.NDArray[np.intp]) -> Array:  # -> (N,)
+        """The score where it could be largest, elsewhere -inf. Rows are taken by falling bound, until that of the next
+        one is below the best score; margins as in `argmax`."""
+        rough, exact = np.full((2, len(self.u)), -np.inf)
+        first = open_rows[np.argpartition(-bounds[open_rows], SAMPLE)[:SAMPLE]]
+        exact[first], rough[first] = self._exact(score, first), self._rough(score, first)
+        margin = 4 * float(np.max(np.abs(exact[first] - rough[first])))
+        bounds[first] = rough[first]
+        left = np.setdiff1d(open_rows[bounds[open_rows] >= rough.max() - margin], first)
+        left, size = left[np.argsort(-bounds[left], kind="stable")], 2 * SAMPLE
+        while len(left) and bounds[left[0]] >= rough.max() - margin:
+            part, left, size = left[:size], left[size:], 2 * size
+            bounds[part] = rough[part] = self._rough(score, part)
+        near = np.flatnonzero((rough >= rough.max() - margin) & np.isneginf(exact))
+        exact[near] = self._exact(score, near)
+        return exact
+
+    def _rough(self, score: Score, rows: npt.NDArray[np.intp]) -> Array:
+        return score({name: block[rows] for name, block in self.rough.items()}).astype(float)
 
     def _exact(self, score: Score, rows: npt.NDArray[np.intp]) -> Array:
         return score({name: block[rows] for name, block in self.blocks.items()})
@@ -125,7 +156,15 @@ class Cube:
     def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
         return self.argmax(score, rng, hints, hints[:0]).score
 
-    def argmax(self, score: Score, rng: np.random.Generator, hints: Array, taken: Array, smooth: bool = True) -> Best:
+    def argmax(
+        self,
+        score: Score,
+        rng: np.random.Generator,
+        hints: Array,
+        taken: Array,
+        smooth: bool = True,
+        bounds: Array | None = None,
+    ) -> Best:
         """Sobol' screening and the surroundings of the hints, then a search from the best few: CMA-ES where the score
         has jumps (the gate), else our own short evolution, whose points are all scored in one call per generation."""
         pool = _Pool(self.space, lambda u: score(self.featurise(u)))
