@@ -30,7 +30,8 @@ from jumbo_bo.models.threads import one_thread
 from jumbo_bo.neighbours import Witnesses, witnesses
 from jumbo_bo.paths import at_home
 from jumbo_bo.remaining import Goal, chance
-from jumbo_bo.search.argmax import Domain, domain_of, encode_candidates, listed, sobol
+from jumbo_bo.search.argmax import Domain, domain_of, sobol
+from jumbo_bo.search.candidates import encode_candidates, listed
 from jumbo_bo.space.space import Params, Space
 from jumbo_bo.suggestion import BestTrial, Suggestion
 from jumbo_bo.trials import Fits, Pending, Trial, Trials, old_trials

@@ -28,7 +28,7 @@ Array = npt.NDArray[np.float64]
 
 OLD_TARGET_LIMIT = 300  # rows of D^f the exact GPs are conditioned on
 MOST_FITTED = 300  # trials that hyperparameters are fitted to, spread over all; the GP itself knows all of them
-THINNED = 30  # past them hyperparameters are fitted again after each thirtieth more
+THINNED = 100  # past them hyperparameters are fitted again after each hundredth more
 SAME_SCALE = 0.1  # of the logarithm of the values' scale: more is another scale
 
 
@@ -88,7 +88,7 @@ class Trials:
     @cached_property
     def fitted(self) -> int:
         """The number of trials after which hyperparameters were last fitted: every one up to MOST_FITTED, then after
-        each thirtieth more of them. Again at once when the scale of the values has changed, as they are in its units.
+        each hundredth more of them. Again at once when the scale of the values has changed, as they are in its units.
         """
         last = min(len(self), MOST_FITTED)
         while last >= MOST_FITTED and last + last // THINNED <= len(self):

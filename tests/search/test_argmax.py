@@ -14,10 +14,9 @@ from jumbo_bo.search.argmax import (
     _keys,
     _Pool,
     domain_of,
-    encode_candidates,
-    listed,
     sobol,
 )
+from jumbo_bo.search.candidates import encode_candidates, listed
 from jumbo_bo.space.space import Space
 
 GRID = Space({"a": IntDistribution(0, 6), "b": CategoricalDistribution(["x", "y", "z"])})

@@ -9,18 +9,16 @@ Notation
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.errors import InputError
 from jumbo_bo.models.gp import Blocks
 from jumbo_bo.search.acquisition import Score
-from jumbo_bo.space.space import GRID_LIMIT, Params, Space
+from jumbo_bo.space.space import GRID_LIMIT, Space
 
 Array = npt.NDArray[np.float64]
 Featurise = Callable[[Array], Blocks]  # u (m, d) -> blocks
@@ -205,29 +203,6 @@ def domain_of(space: Space, featurise: Featurise, candidates: Array | None = Non
     if space.cardinality is not None and space.cardinality <= GRID_LIMIT:
         return Finite(space.grid(), featurise)
     return Cube(space, featurise)
-
-
-def listed(candidates: Any) -> Sequence[Params]:
-    """A list of dicts, or a frame (Polars, pandas, Arrow)."""
-    if hasattr(candidates, "to_dicts"):
-        return list(candidates.to_dicts())
-    if hasattr(candidates, "to_pylist"):
-        return list(candidates.to_pylist())
-    if hasattr(candidates, "to_dict"):
-        return list(candidates.to_dict("records"))
-    return list(candidates)
-
-
-def encode_candidates(space: Space, candidates: Sequence[Params]) -> Array:  # -> (N, d)
-    if not 0 < len(candidates) <= GRID_LIMIT:
-        raise InputError(f"a candidate list needs 1 to {GRID_LIMIT:,} rows, got {len(candidates):,}")
-    rows = []
-    for i, params in enumerate(candidates):
-        try:
-            rows.append(space.encode(params))
-        except ValueError as error:
-            raise InputError(f"candidate {i}: {error}") from None
-    return np.array(rows)
 
 
 class _Pool:
