@@ -1,6 +1,6 @@
 """Many processes on one study: is a trial lost or a configuration tried twice, and what does a trial cost each of them?
 
-Each process runs its share of trials with `JumboSampler` on a grid of 64 x 64 configurations, so that two often want
+Each process runs its share of trials with `JumboSampler` on a grid of 64 x 64 configurations, so that two can want
 the same one. CPU seconds and SQL statements are those of one process per trial, start-up not included.
 
     python benchmarks/many_workers.py postgresql+psycopg://user@host/database --processes 1 8 32 --trials 60
