@@ -12,8 +12,8 @@ from jumbo_bo.methods import METHODS
 from jumbo_bo.models.gp import covariance
 from jumbo_bo.models.population import alone
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.remaining import in_words, sentence
 from jumbo_bo.space.space import Space
+from jumbo_bo.wording import in_words, sentence
 
 GRID = Space({"x": IntDistribution(0, 4), "kind": CategoricalDistribution(["a", "b"])})
 SQUARE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})

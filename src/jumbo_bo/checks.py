@@ -9,6 +9,7 @@ from typing import Any
 from jumbo_bo.data.history import History
 from jumbo_bo.errors import InputError
 from jumbo_bo.extras import require
+from jumbo_bo.known import Remembered
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import METHODS, Recipe, name_of
 from jumbo_bo.space.space import Space
@@ -17,7 +18,11 @@ from jumbo_bo.trials import Trial
 
 
 def checked_recipe(
-    method: str | Recipe, space: Space, history: History | Past | None, direction: str, n_trials: int | None
+    method: str | Recipe,
+    space: Space,
+    history: History | Past | Remembered | None,
+    direction: str,
+    n_trials: int | None,
 ) -> Recipe:
     """The recipe of the method, which can work with the other arguments."""
     if direction not in ("minimize", "maximize"):
@@ -43,9 +48,11 @@ def checked_bounds(bounds: tuple[float | None, float | None]) -> tuple[float, fl
     return ends
 
 
-def _check_history(recipe: Recipe, name: str, space: Space, history: History | Past | None) -> None:
+def _check_history(recipe: Recipe, name: str, space: Space, history: History | Past | Remembered | None) -> None:
     require(name, *recipe.needs)
-    if isinstance(history, Past):
+    if isinstance(history, Remembered):  # checked when it was read
+        made_for = history.kept.space_fingerprint
+    elif isinstance(history, Past):
         made_for, wanted = history.space_fingerprint, recipe.learns
         if wanted is not None and not isinstance(history, wanted):
             raise InputError(

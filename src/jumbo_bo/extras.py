@@ -1,4 +1,5 @@
 """Packages that only some commands need. Before anything starts, an error names what is missing and how to get it.
+Those that are slow to import are loaded when they are first used (`later`).
 
 The pip command also works after an installation from a clone: pip takes the extra from what is installed.
 """
@@ -6,7 +7,10 @@ The pip command also works after an installation from a clone: pip takes the ext
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
 
 from jumbo_bo.errors import UserError
 
@@ -45,3 +49,15 @@ def _installed(module: str) -> bool:
         return sys.modules[module] is not None
     spec = find_spec(module)
     return spec is not None and spec.origin is not None  # a folder of that name, such as ray/, is not a package
+
+
+class _Later(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(import_module(self.__name__), name)
+        setattr(self, name, value)  # the next access does not come here
+        return value
+
+
+def later(module: str) -> Any:
+    """Stands for a module that is imported at the first use of one of its names: many commands never get there."""
+    return _Later(module)

@@ -21,20 +21,19 @@ from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.errors import InputError
 from jumbo_bo.explain import UNKNOWN, Prediction, explained, interval_reach, predictions
-from jumbo_bo.learning.cache import learned
+from jumbo_bo.known import Known, Remembered
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import DEFAULT, Choice, Recipe, Surrogate, View, name_of
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.threads import one_thread
-from jumbo_bo.neighbours import Witnesses, witnesses
 from jumbo_bo.paths import at_home
 from jumbo_bo.remaining import Goal, chance
 from jumbo_bo.search.argmax import Domain, domain_of, sobol
 from jumbo_bo.search.candidates import encode_candidates, listed
 from jumbo_bo.space.space import Params, Space
 from jumbo_bo.suggestion import BestTrial, Suggestion
-from jumbo_bo.trials import Fits, Pending, Trial, Trials, old_trials
+from jumbo_bo.trials import Fits, Pending, Trial, Trials
 
 Array = npt.NDArray[np.float64]
 Direction = Literal["minimize", "maximize"]
@@ -58,7 +57,7 @@ class Optimizer:
     def __init__(
         self,
         space: Space,
-        history: History | Past | None = None,
+        history: History | Past | Remembered | None = None,
         direction: Direction = "minimize",
         n_trials: int | None = None,
         method: str | Recipe = DEFAULT,
@@ -79,7 +78,8 @@ class Optimizer:
         self.cache = None if cache is None else Path(at_home(cache))
         self._sign = -1.0 if direction == "minimize" else 1.0
         self._listed = None if self.candidates is None else encode_candidates(space, self.candidates)
-        self._trials = old_trials(space, history.target if isinstance(history, History) else None, seed)
+        self._known = Known(history, self.recipe, space, seed, self.cache)
+        self._trials = self._known.trials
         self._n_old = len(self._trials)
         self._pending = Pending()
         self._fits = Fits(self.recipe.most_trials)
@@ -200,15 +200,7 @@ class Optimizer:
     def past(self) -> Past | None:
         """What the method learned from the old runs, at its first use. None when there are none, when the method does
         not look at them, or when nothing could be learned."""
-        if self.recipe.learns is None or self.history is None:
-            return None
-        if isinstance(self.history, Past):
-            past: Past = self.history
-        elif self.history.tasks:
-            past = learned(self.recipe, self.history, self.seed, self.cache)
-        else:
-            return None
-        return None if past.empty else past
+        return self._known.learn()
 
     @property
     def net(self) -> FeatureNet | None:
@@ -231,7 +223,7 @@ class Optimizer:
         return self._view(self._finished())
 
     def _finished(self) -> Trials:
-        return Trials.of(self._trials, self._n_old, self.space.d, self._old_warps, self.recipe.models_failures)
+        return Trials.of(self._trials, self._n_old, self.space.d, self._known.warps, self.recipe.models_failures)
 
     def _view(self, trials: Trials) -> View:
         pending = self._pending.points
@@ -261,21 +253,17 @@ class Optimizer:
         if choice.surrogate is not None:
             (prediction,) = self._predictions(choice.surrogate, best.u[None], view, warp)
         told = self._trials[self._n_old :]
-        explanation = explained(choice, view, prediction, told, self._reference, self._witnesses)
+        explanation = explained(choice, view, prediction, told, self._reference, self._known.witnesses)
         return Suggestion(len(self.suggestions), params, explanation)
 
     def _predictions(self, surrogate: Surrogate, u: Array, view: View, warp: Warp) -> list[Prediction]:  # (m, d) ->
-        reach = interval_reach(len(view.z), bool(self._old_warps))
+        reach = interval_reach(len(view.z), bool(self._known.warps))
         return predictions(surrogate, self._domain.featurise(u), warp, self._sign, reach, self.bounds)
 
     @cached_property
     def _reference(self) -> gps.Blocks:
         """Points spread over the space, on which trust is measured."""
         return self._domain.featurise(self.space.snap(sobol(self.space.d, 256, np.random.default_rng(0))))
-
-    @cached_property
-    def _witnesses(self) -> Witnesses | None:
-        return witnesses(self.history) if self.recipe.learns and isinstance(self.history, History) else None
 
     def _finish(self, suggestion: Suggestion | Mapping[str, Any], y: float) -> None:
         if isinstance(suggestion, Suggestion):
@@ -291,10 +279,3 @@ class Optimizer:
         u = self.space.encode(suggestion)
         self._pending.remove(u)
         self._trials.append(Trial(u, dict(suggestion), y))
-
-    @cached_property
-    def _old_warps(self) -> tuple[Warp, ...]:
-        """How the old tasks' values are distributed."""
-        if self.history is None or not self.recipe.old_scale:
-            return ()
-        return self.history.warps if isinstance(self.history, Past) else tuple(t.warp for t in self.history.tasks)

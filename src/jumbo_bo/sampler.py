@@ -122,7 +122,11 @@ class JumboSampler(BaseSampler):
         optimizer = self._optimizer_of(space, study.direction.name.lower())  # type: ignore[arg-type]
         if fixed:
             optimizer = studies.holding(optimizer, fixed, trial.number)
-        read = partial(studies.remembered, study._storage, study._study_id)
+        trials: list[FrozenTrial] = []
+
+        def read() -> list[FrozenTrial]:
+            trials[:] = studies.remembered(study._storage, study._study_id)
+            return trials
 
         def store(attributes: Mapping[str, Any]) -> None:
             for key, value in attributes.items():
@@ -132,7 +136,7 @@ class JumboSampler(BaseSampler):
         optimizer, suggestion = studies.decide(optimizer, read, trial.number, store)
         if not fixed:
             self._optimizer = optimizer
-        self._say_unused(study, read(), optimizer)
+        self._say_unused(study, trials, optimizer)
         return suggestion.params
 
     def _optimizer_of(self, space: Space, direction: Direction) -> Optimizer:

@@ -14,10 +14,12 @@ tries the configuration of a failed one again has the number of that one as its 
 from __future__ import annotations
 
 import math
+import operator
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from optuna import Study
@@ -25,10 +27,11 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from jumbo_bo.data.readers import outcome
-from jumbo_bo.explain import Explanation
-from jumbo_bo.optimizer import Optimizer, Suggestion
-from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.space import GRID_LIMIT, Params, Space
+
+if TYPE_CHECKING:  # who only looks at a study does not load the models
+    from jumbo_bo.explain import Explanation
+    from jumbo_bo.optimizer import Optimizer, Suggestion
 
 Read = Callable[[], Sequence[FrozenTrial]]  # `remembered`: the trials as they are in the storage now
 
@@ -68,12 +71,39 @@ def suggest(optimizer: Optimizer, trials: Sequence[FrozenTrial], number: int) ->
 def follow(optimizer: Optimizer, trials: Iterable[FrozenTrial]) -> Optimizer:
     """The optimizer, told all finished trials in the order they finished."""
     finished = sorted((t for t in trials if t.state.is_finished()), key=lambda t: (t.datetime_complete, t.number))
-    results = [(params, value(t)) for t in finished if (params := configuration(t, optimizer.space)) is not None]
-    if not _starts_with(results, optimizer.told):  # a trial was deleted, or another clock is late
-        optimizer = optimizer.restarted()
-    for params, y in results[len(optimizer.told) :]:
+    followed = _followed.get(optimizer)
+    if followed is not None and followed.leads_to(finished, optimizer.told):
+        results = _results(finished[len(followed.trials) :], optimizer.space)
+    else:
+        results = _results(finished, optimizer.space)
+        if not _starts_with(results, optimizer.told):  # a trial was deleted, or another clock is late
+            optimizer = optimizer.restarted()
+        results = results[len(optimizer.told) :]
+    for params, y in results:
         optimizer.tell(params, y)
+    _followed[optimizer] = _Followed(finished, optimizer.told)
     return optimizer
+
+
+class _Followed(NamedTuple):
+    """How far an optimizer has followed a study. Finished trials never change, and storages return the same objects."""
+
+    trials: list[FrozenTrial]
+    told: list[tuple[Params, float]]
+
+    def leads_to(self, trials: Sequence[FrozenTrial], told: Sequence[tuple[Params, float]]) -> bool:
+        """Whether all that is left to do is to tell the trials after these."""
+        if len(self.trials) > len(trials) or len(self.told) != len(told):
+            return False
+        same = all(map(operator.is_, self.trials, trials))
+        return same and all(a is b for (a, _), (b, _) in zip(self.told, told, strict=True))
+
+
+_followed: WeakKeyDictionary[Optimizer, _Followed] = WeakKeyDictionary()
+
+
+def _results(finished: Iterable[FrozenTrial], space: Space) -> list[tuple[Params, float]]:
+    return [(params, value(t)) for t in finished if (params := configuration(t, space)) is not None]
 
 
 def decide(
@@ -81,6 +111,8 @@ def decide(
 ) -> tuple[Optimizer, Suggestion]:
     """The optimizer after following the study, and a suggestion for trial `number` that no other process has taken.
     `store` writes what is kept with the trial, for the others to see at once."""
+    from jumbo_bo.search.argmax import SpaceExhausted
+
     optimizer, suggestion = suggest(optimizer, read(), number)
     store(attributes(suggestion))
     for _ in range(ATTEMPTS - 1):
@@ -235,6 +267,8 @@ def remaining(trials: Iterable[FrozenTrial]) -> Remaining | None:
 
 def explanation(trial: FrozenTrial) -> Explanation | None:
     """Why the trial was suggested; None when it was not suggested by jumbo-bo."""
+    from jumbo_bo.explain import Explanation
+
     kept = trial.user_attrs.get(NUMBERS)
     return None if kept is None else Explanation.from_json(kept)
 

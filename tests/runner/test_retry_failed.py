@@ -13,7 +13,8 @@ from small_study import SPACE, Log, evaluated, new_study, stored, write_objectiv
 
 from jumbo_bo.data.storage import opened
 from jumbo_bo.errors import UserError
-from jumbo_bo.runner.book import Book, build_optimizer, n_counted, opened_book
+from jumbo_bo.runner.book import Book, n_counted, opened_book
+from jumbo_bo.runner.build import build_optimizer
 from jumbo_bo.runner.run import run
 from jumbo_bo.space.space import Params, Space
 from jumbo_bo.studies import FORGOTTEN, RETRY_OF, enqueue_failed, forget, value
@@ -181,9 +182,9 @@ def test_a_forgotten_configuration_of_a_finite_space_is_free_again(study: StudyF
     study = replace(study, space=Space({"x": IntDistribution(1, 3)}))
     with opened_book(study) as book:
         failed(book, {"x": 1}, {"x": 2}, {"x": 3})
-        assert book.exhausted()
+        assert book.exhausted(book.trials())
         forget(book.storage, book.study_id, [1])
-        assert not book.exhausted()
+        assert not book.exhausted(book.trials())
     ending = run(study, 50, Log())
     assert evaluated(study) == [{"x": 2}]
     assert (ending.reason, ending.finished) == ("exhausted", 3)

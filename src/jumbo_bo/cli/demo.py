@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from jumbo_bo.cli.view import console, explained, number, usable
@@ -73,6 +72,8 @@ def _demo(screen: Console, options: Options) -> None:
             _watch(screen, rows, (job.store(study, case.problem, *step) for step in steps))
         else:
             screen.print(_trials(rows, screen.width))
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # nobody else needs it
+
     columns = (TextColumn("the same with plain GP-UCB, without the old runs"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         rival = list(progress.track(job.rival(case.problem, len(rows), options.seed), total=len(rows)))

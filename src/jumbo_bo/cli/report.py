@@ -33,7 +33,8 @@ def report(
         if output.is_dir():
             raise UserError(f"--output {output} is a folder; name a file in it, for example {output / 'report.html'}")
         from jumbo_bo.report import page, write
-        from jumbo_bo.runner.book import build_optimizer, opened_book
+        from jumbo_bo.runner.book import opened_book
+        from jumbo_bo.runner.build import build_optimizer
         from jumbo_bo.studies import follow
         from jumbo_bo.study.study_file import load
         from jumbo_bo.transfer import transfer
@@ -46,7 +47,7 @@ def report(
             text = page(*about, forgotten=forgotten)
         else:
             known = [t for t in trials if t.number not in forgotten]
-            optimizer = follow(build_optimizer(file, file.trials, console(stderr=True).print), known)
+            optimizer = follow(build_optimizer(file, file.trials, console(stderr=True).print, whole=True), known)
             gain = file.stop.gain if file.stop else None
             text = page(*about, optimizer, transfer(optimizer), gain, forgotten)
         write(output, text)

@@ -161,7 +161,7 @@ class Progress:
 
 
 def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> None:
-    from jumbo_bo.remaining import in_words
+    from jumbo_bo.wording import in_words
 
     if ending.reason == "exhausted":
         screen.print(f"\nAll {file.space.cardinality:,} configurations of the space have been tried.")
@@ -195,7 +195,7 @@ def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> N
 
 def _show(screen: Console, found: Status) -> None:
     from jumbo_bo.data.storage import shown
-    from jumbo_bo.remaining import sentence
+    from jumbo_bo.wording import sentence
 
     file = found.file
     words = {"fail": "failed" if found.finished else "failed, not counted"}

@@ -14,18 +14,23 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
 from jumbo_bo.data.summary import Dropped, Report, clip
 from jumbo_bo.errors import InputError
+from jumbo_bo.extras import later
 from jumbo_bo.space.axes import Array, Axis, as_numbers
 from jumbo_bo.space.space import Space
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = later("polars")  # a slow import, and with a cached net nobody needs it
 
 Codes = npt.NDArray[np.int64]
 

@@ -18,17 +18,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from jumbo_bo.data import likeness
 from jumbo_bo.data.frames import LARGEST, Columns, Source, check_direction, closest, parse, to_polars
 from jumbo_bo.data.summary import Report, clip, notes, some, table
 from jumbo_bo.data.warp import Warp, fit_warp
 from jumbo_bo.errors import InputError
+from jumbo_bo.extras import later
 from jumbo_bo.space.space import Array, Space
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = later("polars")  # a slow import, and with a cached net nobody needs it
 
 TASKS_COMPARED = 40  # by `correlations`
 

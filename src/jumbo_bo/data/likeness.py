@@ -9,11 +9,17 @@ Notation
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
-from scipy.spatial import cKDTree
+
+from jumbo_bo.extras import later
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = later("polars")  # a slow import, and with a cached net nobody needs it
 
 Array = npt.NDArray[np.float64]
 
@@ -42,6 +48,8 @@ def on_shared(tasks: Sequence[tuple[Array, Array]]) -> Array:  # K pairs u, y ->
 def of_neighbours(tasks: Sequence[tuple[Array, Array]]) -> Array:  # K pairs t, y -> rho
     """Between the results of one task and those of the other at the nearest configurations, both ways. It falls short
     of the true correlation where configurations are few and far between."""
+    from scipy.spatial import cKDTree  # a slow import, and not everybody needs it
+
     rho = np.eye(len(tasks))
     rng = np.random.default_rng(0)
     rows = [rng.permutation(len(y))[:MOST_ROWS] for _, y in tasks]

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import optuna
-import polars as pl
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
@@ -24,8 +23,14 @@ from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
 from jumbo_bo.data.history import History, checked, from_source
 from jumbo_bo.data.summary import Dropped
 from jumbo_bo.errors import InputError, MissingFile, first_line
+from jumbo_bo.extras import later
 from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Array, Params, Space
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = later("polars")  # a slow import, and with a cached net nobody needs it
 
 PathLike = str | os.PathLike[str]
 

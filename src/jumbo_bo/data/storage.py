@@ -6,21 +6,25 @@ An address is a database URL ('sqlite:///study.db', 'postgresql+psycopg://user@h
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import optuna
 from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
+from jumbo_bo.data.tables import open_tables
 from jumbo_bo.errors import UserError, first_line
 from jumbo_bo.extras import command, require
 from jumbo_bo.paths import at_home
+
+if TYPE_CHECKING:  # a slow import, and a journal does not need it
+    from sqlalchemy.engine import URL
 
 JOURNALS = (".journal", ".log")
 PATIENCE = 60  # seconds a writer waits for another one to let go of an SQLite file
@@ -39,12 +43,18 @@ def opened(address: str, create: bool = True) -> Iterator[BaseStorage]:
     try:
         storage = _open(address, url)
         yield storage
-    except (SQLAlchemyError, StorageInternalError, ImportError) as error:
+    except database_errors(ImportError) as error:
         raise _explained(address, error) from error
     finally:
         if isinstance(storage, RDBStorage):
             storage.remove_session()
             storage.engine.dispose()
+
+
+def database_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
+    """What a storage may raise, and others. Nobody can have raised SQLAlchemy's before it was loaded."""
+    loaded = sys.modules.get("sqlalchemy.exc")
+    return StorageInternalError, *others, *([] if loaded is None else [loaded.SQLAlchemyError])
 
 
 def checked(address: str) -> URL | None:
@@ -55,6 +65,9 @@ def checked(address: str) -> URL | None:
         raise UserError(
             f"{address!r} is not a storage; write sqlite:///{address}, or a path that ends in {' or '.join(JOURNALS)}"
         )
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
     try:
         return make_url(address)
     except ArgumentError:
@@ -80,6 +93,11 @@ def located(address: str, folder: Path) -> str:
 
 def shown(address: str) -> str:
     """The address without its password."""
+    if "://" not in address:
+        return address
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
     try:
         return make_url(address).render_as_string(hide_password=True)
     except ArgumentError:
@@ -92,15 +110,17 @@ def _open(address: str, url: URL | None) -> BaseStorage:
             return JournalStorage(JournalFileBackend(address))
         except OSError as error:
             raise _explained(address, error) from error
+    from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+
     if url.drivername == "postgresql+psycopg":
         require(f"the storage {shown(address)}", "psycopg")
     patient = {"connect_args": {"timeout": PATIENCE}} if url.get_backend_name() == "sqlite" else {}
     try:
         try:
-            return RDBStorage(address, engine_kwargs=patient)
+            return open_tables(address, patient)
         except (OperationalError, ProgrammingError, IntegrityError):
             time.sleep(1.0)  # another process may be creating the tables at this moment; now they are there
-            return RDBStorage(address, engine_kwargs=patient)
+            return open_tables(address, patient)
     except RuntimeError as error:  # another schema, or one of another version of Optuna
         raise _explained(address, error) from error
 

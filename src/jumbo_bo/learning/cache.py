@@ -47,7 +47,7 @@ def learned(recipe: Learns, history: History, seed: int, folder: Path | None) ->
     """From the folder when it is there. A folder that cannot be used costs only time."""
     if folder is None:
         return recipe.learn(history, seed)
-    path = _path(recipe, history, seed, folder)
+    path = place(recipe, history, seed, folder)
     with _alone(path.with_suffix(".lock")):
         if (past := kept(recipe, history, seed, folder)) is not None:  # perhaps made by another process just now
             return past
@@ -66,7 +66,7 @@ def learned(recipe: Learns, history: History, seed: int, folder: Path | None) ->
 
 def kept(recipe: Learns, history: History, seed: int, folder: Path) -> Past | None:
     """What is in the folder, None when it is not there or damaged."""
-    path, kind = _path(recipe, history, seed, folder), recipe.learns
+    path, kind = place(recipe, history, seed, folder), recipe.learns
     if kind is None:
         return None
     try:
@@ -76,7 +76,7 @@ def kept(recipe: Learns, history: History, seed: int, folder: Path) -> Past | No
         return None
 
 
-def _path(recipe: Learns, history: History, seed: int, folder: Path) -> Path:
+def place(recipe: Learns, history: History, seed: int, folder: Path) -> Path:
     kind = recipe.learns.__name__ if recipe.learns else None
     text = json.dumps([FORMAT, kind, history.fingerprint, recipe.learning, seed], sort_keys=True)
     return folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.safetensors"

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
 Array = npt.NDArray[np.float64]
 Evidence = Callable[[Array], tuple[float, Array]]
@@ -32,6 +31,7 @@ def maximum_a_posteriori(
 ) -> Array:  # -> theta (p,)
     """The best that L-BFGS finds from `starts` (default: the prior's mean). No entry goes below `lowest`; `options` are
     those of scipy's L-BFGS-B."""
+    from scipy.optimize import minimize  # a slow import, and a first suggestion does not need it
 
     def loss(theta: Array) -> tuple[float, Array]:
         value, gradient = evidence(theta)

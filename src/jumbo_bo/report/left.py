@@ -9,9 +9,9 @@ from optuna.trial import FrozenTrial
 
 from jumbo_bo.errors import InputError
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.remaining import beats, in_words
 from jumbo_bo.report.rows import Row, best
 from jumbo_bo.studies import remaining
+from jumbo_bo.wording import beats, in_words
 
 SMALL = 0.01  # of the way from the median trial to the best: a gain for studies that name none
 

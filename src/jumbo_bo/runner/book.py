@@ -10,29 +10,28 @@ User attributes of a trial, besides those of `studies.py`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import optuna
-from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage, RDBStorage, get_storage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
-from sqlalchemy import event
-from sqlalchemy.exc import SQLAlchemyError
 
-from jumbo_bo.data.storage import cause_of, checked, opened, shown, sqlite_file
+from jumbo_bo.data.storage import cause_of, checked, database_errors, opened, shown, sqlite_file
 from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
-from jumbo_bo.learning import cache
 from jumbo_bo.methods import METHODS
-from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space.space import Params
 from jumbo_bo.studies import configuration, decide, forgotten, remembered, retry_failed, unused
 from jumbo_bo.study.study_file import StudyFile, check_space, space_record
+
+if TYPE_CHECKING:  # `jumbo status` and `tell` do not load the models
+    from jumbo_bo.optimizer import Optimizer
 
 SPACE = "space"  # user attribute of the study
 RUNNER, SECONDS, ERROR = "runner", "seconds", "error"
@@ -46,6 +45,12 @@ class StorageTrouble(Exception):
     def __init__(self, error: Exception) -> None:
         super().__init__(cause_of(error))
         self.error = error
+
+
+class Decision(NamedTuple):
+    optimizer: Optimizer
+    trial: FrozenTrial
+    trials: list[FrozenTrial]  # of the study, as they were a moment ago
 
 
 @dataclass(frozen=True)
@@ -89,23 +94,29 @@ class Book:
         """A running trial whose parameters are not decided yet: other processes know that one is coming."""
         return self.add(TrialState.RUNNING, {}, user)
 
-    def decide(self, optimizer: Optimizer, trial: FrozenTrial) -> tuple[Optimizer, FrozenTrial]:
-        """The optimizer after following the study, and the trial with the parameters it suggests."""
+    def decide(self, optimizer: Optimizer, trial: FrozenTrial) -> Decision:
+        """Gives the trial the parameters that the optimizer suggests after following the study."""
+        trials: list[FrozenTrial] = []
+
+        def read() -> list[FrozenTrial]:
+            trials[:] = self.trials()
+            return trials
 
         def store(attributes: Mapping[str, Any]) -> None:
             with self._usable():
                 for key, attribute in attributes.items():
                     self.storage.set_trial_user_attr(trial._trial_id, key, attribute)
 
-        optimizer, suggestion = decide(optimizer, self.trials, trial.number, store)
-        return optimizer, self.complete(trial, suggestion.params)
+        optimizer, suggestion = decide(optimizer, read, trial.number, store)
+        decided = self.complete(trial, suggestion.params)
+        return Decision(optimizer, decided, [decided if t.number == decided.number else t for t in trials])
 
-    def exhausted(self) -> bool:
+    def exhausted(self, trials: Iterable[FrozenTrial]) -> bool:
         """Whether every configuration of the space is tried or being tried."""
         space = self.file.space
         if space.cardinality is None:
             return False
-        found = (configuration(t, space) for t in self.trials())
+        found = (configuration(t, space) for t in trials)
         return len({space.encode(params).tobytes() for params in found if params}) >= space.cardinality
 
     def claim(self, waiting: FrozenTrial, ours: Mapping[str, str]) -> bool:
@@ -153,7 +164,7 @@ class Book:
             if kept is not None and not kept.exists():
                 raise FileNotFoundError(f"{kept} is gone; put it back and run the same command again")
             yield
-        except (SQLAlchemyError, StorageInternalError, OSError) as error:
+        except database_errors(OSError) as error:
             raise StorageTrouble(error) from error
         except KeyError:
             raise UserError(f"the study {self.file.name!r} was deleted from {shown(self.file.address)}") from None
@@ -166,6 +177,8 @@ def opened_book(file: StudyFile, create: bool = True) -> Iterator[Book]:
         check_packages(file)
     with opened(file.address, create) as storage:
         if isinstance(storage, RDBStorage) and storage.engine.dialect.name == "sqlite":
+            from sqlalchemy import event
+
             event.listen(storage.engine, "connect", lambda c, _: c.execute(f"PRAGMA busy_timeout = {BUSY}"))
             storage.engine.dispose()  # the connections from before
         try:
@@ -213,26 +226,6 @@ def _check_foreign(file: StudyFile, study: optuna.Study) -> None:
             f"space: trial {number} has {', '.join(map(repr, decided[0].params))} ({problem}). That is a different "
             "study; give this one a new name"
         )
-
-
-def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None]) -> Optimizer:
-    """Reads the old runs and learns from them, which takes a while the first time."""
-    history, folder = file.history(), cache.default_folder()
-    optimizer = Optimizer(
-        file.space,
-        history,
-        file.direction,
-        limit,
-        file.method,
-        file.seed,
-        cache=folder,
-        bounds=file.bounds or (None, None),
-    )
-    if history is not None and history.tasks and optimizer.recipe.learns is not None:
-        if cache.kept(optimizer.recipe, history, file.seed, folder) is None:
-            note(f"Learning from {history.n_rows:,} old runs (done once, then cached) ...")
-        _ = optimizer.past
-    return optimizer
 
 
 def best(trials: Sequence[FrozenTrial], direction: str) -> FrozenTrial | None:

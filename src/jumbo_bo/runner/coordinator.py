@@ -28,7 +28,8 @@ from optuna.trial import FrozenTrial, TrialState
 from jumbo_bo.errors import UserError
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.runner.attempt import Outcome, attempts, failures, outcome, prepare
-from jumbo_bo.runner.book import ERROR, RUNNER, SECONDS, Book, StorageTrouble, best, build_optimizer, n_counted, runner
+from jumbo_bo.runner.book import ERROR, RUNNER, SECONDS, Book, StorageTrouble, best, n_counted, runner
+from jumbo_bo.runner.build import build_optimizer
 from jumbo_bo.runner.engines import Engine
 from jumbo_bo.runner.stopping import Stopping
 from jumbo_bo.runner.supervise import GRACE
@@ -93,8 +94,7 @@ class Coordinator:
                 news = self._collect()
                 if news or time.monotonic() - read > REFRESH:
                     self.trials, read = self.book.trials(), time.monotonic()
-                if self._start_one():
-                    self.trials, news = self.book.trials(), True
+                news = self._start_one() or news
                 trouble = 0.0
             except StorageTrouble as error:
                 trouble, news = self._endure(error, trouble), True
@@ -188,12 +188,14 @@ class Coordinator:
         ours = {"folder": self.folder_id, "run": uuid.uuid4().hex}
         for trial in self.trials:
             if trial.state == TrialState.WAITING and self.book.claim(trial, ours):
+                self.trials = self.book.trials()
                 return True  # adopted in the next round
-        self.exhausted = self.exhausted or self.book.exhausted()
+        self.exhausted = self.exhausted or self.book.exhausted(self.trials)
         if self.exhausted or self._enough():
             return False
-        self.book.reserve({RUNNER: ours, **self.stopping.attributes()})  # as well
-        return True
+        reserved = self.book.reserve({RUNNER: ours, **self.stopping.attributes()})
+        self.trials.append(reserved)
+        return self._adopt(reserved)
 
     def _adopt(self, trial: FrozenTrial) -> bool:
         room = len(self.active) < self.file.job.workers
@@ -230,8 +232,9 @@ class Coordinator:
             return self.book.complete(trial, checked)
         if params:
             others = holding(self._optimizer(), {name: checked[name] for name in params}, trial.number)
-            return self.book.decide(others, trial)[1]
-        self.optimizer, trial = self.book.decide(self._optimizer(), trial)
+            _, trial, self.trials = self.book.decide(others, trial)
+            return trial
+        self.optimizer, trial, self.trials = self.book.decide(self._optimizer(), trial)
         return trial
 
     def _attempt(self, trial: FrozenTrial) -> None:
@@ -262,6 +265,8 @@ class Coordinator:
 
     def _enough(self) -> bool:
         """By the study's stopping rule, if it has one. The result of a running trial may revoke it."""
+        if self.file.stop is None:
+            return False
         self.optimizer = follow(self._optimizer(), self.trials)
         return self.stopping.reached(self.optimizer)
 

@@ -11,7 +11,7 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.errors import InputError, UserError
-from jumbo_bo.runner.book import ERROR, Book, build_optimizer, runner
+from jumbo_bo.runner.book import ERROR, Book, runner
 from jumbo_bo.runner.stopping import Stopping
 from jumbo_bo.space.space import Params
 from jumbo_bo.studies import NUMBERS, WHY, follow
@@ -23,17 +23,20 @@ EXAMPLE = '{"trial": 3, "value": 0.71}'
 
 def ask(book: Book, n: int, note: Callable[[str], None]) -> Iterator[FrozenTrial]:
     """n new open trials, each in the study before it is returned."""
+    from jumbo_bo.runner.build import build_optimizer  # the models, which `tell` and `status` do not need
+
     optimizer = build_optimizer(book.file, book.file.trials, note)
     stopping = Stopping(book.file.stop)
+    trials = book.trials()
     for _ in range(n):
-        if book.exhausted():
+        if book.exhausted(trials):
             raise UserError(
                 f"all {book.file.space.cardinality:,} configurations have been tried or are open; see the results with "
                 f"`jumbo status {book.file.path}`"
             )
-        optimizer = follow(optimizer, book.trials())
+        optimizer = follow(optimizer, trials)
         stopping.look(optimizer)
-        optimizer, trial = book.decide(optimizer, book.reserve(stopping.attributes()))
+        optimizer, trial, trials = book.decide(optimizer, book.reserve(stopping.attributes()))
         yield trial
 
 

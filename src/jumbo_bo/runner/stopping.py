@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jumbo_bo.errors import InputError, UserError
-from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.studies import REMAINING
-from jumbo_bo.study.study_file import Stop
+
+if TYPE_CHECKING:
+    from jumbo_bo.optimizer import Optimizer
+    from jumbo_bo.study.study_file import Stop
 
 FEWEST = 5  # finished trials with a value before a rule may end a run
 

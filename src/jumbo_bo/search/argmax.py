@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from jumbo_bo.models.gp import Blocks
 from jumbo_bo.search.acquisition import Score
+from jumbo_bo.search.sobol import sobol as sobol
 from jumbo_bo.space.space import GRID_LIMIT, Space
 
 Array = npt.NDArray[np.float64]
@@ -275,13 +276,6 @@ def _evolve(pool: _Pool, starts: Array, rng: np.random.Generator) -> None:
         # The spread of the parents plus the step just made: wide while it travels, narrow once it has arrived.
         spread = np.sqrt(np.einsum("p,spd->sd", weight, (parents - centre[:, None]) ** 2))
         centre, width = moved, np.clip(spread, 1e-4, 0.3)
-
-
-def sobol(d: int, n: int, rng: np.random.Generator) -> Array:  # -> (n, d), n a power of two
-    from scipy.stats import qmc  # a slow import, and not everybody needs it
-
-    points: Array = qmc.Sobol(d, rng=rng).random(n)
-    return points
 
 
 def _mixing(d: int) -> Array:

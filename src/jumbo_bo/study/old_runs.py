@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from jumbo_bo.data.frames import Columns
 from jumbo_bo.data.history import History
-from jumbo_bo.data.readers import from_storage, read_history
+from jumbo_bo.data.readers import files_of, from_storage, read_history
 from jumbo_bo.data.storage import checked, located, opened, sqlite_file
 from jumbo_bo.errors import UserError
 from jumbo_bo.paths import at_home
@@ -97,6 +97,21 @@ def read(source: OldRuns, space: Space, direction: str, folder: Path) -> History
     from jumbo_bo.data.trackers import from_ray, from_wandb
 
     return (from_wandb if source.kind == "wandb" else from_ray)(paths, space, **options)
+
+
+def files(source: OldRuns, folder: Path) -> list[Path]:
+    """All files that it is read from; none when that cannot be told without reading them."""
+    if source.kind == "files":
+        return files_of([_path(text, folder) for text in source.where])
+    if source.kind != "optuna":
+        return []
+    address = located(source.where[0], folder)
+    url = checked(address)
+    kept = sqlite_file(url) if url else Path(address)
+    if kept is None or str(kept).startswith("file:"):
+        return []
+    waiting = [kept.with_name(kept.name + end) for end in ("-wal", "-journal")]  # what SQLite has yet to move there
+    return [kept, *(path for path in waiting if path.exists())]
 
 
 def _path(text: str, folder: Path) -> str:

@@ -29,7 +29,7 @@ from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Space
 from jumbo_bo.study import toml
 from jumbo_bo.study.job import Job, job_of
-from jumbo_bo.study.old_runs import DIRECTION, OldRuns, old_runs_of, read
+from jumbo_bo.study.old_runs import DIRECTION, OldRuns, files, old_runs_of, read
 
 UNSAFE = re.compile(r'^[.~ ]|[/\\:*?"<>|]')  # in the name of a folder
 
@@ -83,6 +83,11 @@ class StudyFile:
             return History.combine(*parts) if parts else None
         except UserError as error:  # two targets
             raise UserError(f"{self.path}, history: {error}") from error
+
+    def old_files(self) -> tuple[Path, ...]:
+        """All files that the old runs are in; none when some are elsewhere, such as in a database on a server."""
+        parts = [files(source, self.folder) for source in self.old_runs]
+        return tuple(path for part in parts for path in part) if all(parts) else ()
 
 
 def load(path: str | os.PathLike[str]) -> StudyFile:

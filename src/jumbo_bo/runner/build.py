@@ -1,0 +1,77 @@
+"""The optimizer of a study file. Old runs in files are read once and then only when they have changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import jumbo_bo
+from jumbo_bo.data.history import History
+from jumbo_bo.data.states import State, look
+from jumbo_bo.errors import UserError
+from jumbo_bo.known import Remembered, keep, remembered
+from jumbo_bo.learning import cache
+from jumbo_bo.learning.past_file import FORMAT
+from jumbo_bo.methods import METHODS
+from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.study.study_file import StudyFile
+
+READING = 1  # to be raised when the same files would be read differently, or something else is kept of them
+
+
+def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None], whole: bool = False) -> Optimizer:
+    """Reads the old runs and learns from them, which takes a while the first time. `whole`: with all rows of the old
+    runs, not only what suggestions need of them."""
+    folder, recipe, paths = cache.default_folder(), METHODS[file.method], _paths(file)
+    place = folder / f"{_key(file)}.runs"
+    history: History | Remembered | None = None
+    if paths and not whole:
+        history = remembered(place, paths, recipe, file.space)
+    files: tuple[State, ...] = ()
+    if history is None:
+        with suppress(OSError):  # reading them will say it better
+            files = look(paths)
+        history = file.history()
+    optimizer = Optimizer(
+        file.space,
+        history,
+        file.direction,
+        limit,
+        file.method,
+        file.seed,
+        cache=folder,
+        bounds=file.bounds or (None, None),
+    )
+    if isinstance(history, History):
+        _learn(optimizer, history, note)
+        if files:
+            with suppress(OSError):  # a cache that cannot be used costs only time
+                keep(place, files, history, recipe, file.seed)
+    return optimizer
+
+
+def _learn(optimizer: Optimizer, history: History, note: Callable[[str], None]) -> None:
+    if history.tasks and optimizer.recipe.learns is not None and optimizer.cache is not None:
+        if cache.kept(optimizer.recipe, history, optimizer.seed, optimizer.cache) is None:
+            note(f"Learning from {history.n_rows:,} old runs (done once, then cached) ...")
+        _ = optimizer.past
+
+
+def _paths(file: StudyFile) -> tuple[Path, ...]:
+    """Empty when there are no old runs, or not only files. What is wrong with them is said when they are read."""
+    try:
+        return file.old_files()
+    except (UserError, OSError):
+        return ()
+
+
+def _key(file: StudyFile) -> str:
+    """By all that decides how files are read and what is learned from them."""
+    sources = [[source.kind, source.where, dict(source.options)] for source in file.old_runs]
+    learning = METHODS[file.method].learning
+    study = [str(file.folder), file.direction, file.method, file.seed, file.space.fingerprint]
+    text = json.dumps([READING, FORMAT, jumbo_bo.__version__, study, learning, sources], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
