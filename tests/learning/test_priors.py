@@ -5,6 +5,7 @@ import pytest
 from optuna.distributions import FloatDistribution
 
 from jumbo_bo.data.history import History, Task
+from jumbo_bo.learning import priors
 from jumbo_bo.learning.features import deviations
 from jumbo_bo.learning.pretrain import pretrain
 from jumbo_bo.learning.priors import LEAST_SD, left_out, pooled
@@ -106,3 +107,15 @@ def test_many_tasks_share_64_columns_that_keep_their_covariance():
     dev = net.blocks(t)["dev"]
     assert dev.shape == (40, 64)
     np.testing.assert_allclose(dev @ dev.T, np.cov(net.predictions(t)), atol=1e-4)
+
+
+@pytest.mark.parametrize("n", [60, 9])
+def test_of_many_tasks_the_covariance_is_kept_in_few_columns(n, monkeypatch):
+    old = history([bowl(c) for c in np.linspace(0.1, 0.9, 5)], n=n)
+    net = pretrain(old, SMALL)
+    whole, z = left_out(SPACE, old.tasks[1], net, np.random.default_rng(3))
+    monkeypatch.setattr(priors, "MANY", 4)
+    few, same = left_out(SPACE, old.tasks[1], net, np.random.default_rng(3))
+    np.testing.assert_array_equal(same, z)
+    assert few["dev"].shape == (n, priors.ROWS)  # the same for all tasks
+    np.testing.assert_allclose(few["dev"] @ few["dev"].T, whole["dev"] @ whole["dev"].T, atol=1e-12)

@@ -32,12 +32,14 @@ Array = npt.NDArray[np.float64]
 
 MOST_CELLS = 20_000_000  # of the matrix (rows, tasks): 0.6 GB while it is made
 # Of a member's sample: so many tasks, and more until there are so many rows.
-LEAST_TASKS, LEAST_ROWS = 30, 10_000
+LEAST_TASKS, LEAST_ROWS = 30, 5_000
 SAMPLE_ROWS = 1_000  # at most, of one task
 HEAD_ROWS = 500  # at most, of one task, that its head is learned from
-PRIOR_TASKS = 1_000  # at most, that the prior is learned from
+AT_ONCE = 500  # tasks that the prior is learned from, and whose heads are solved at once
+FOLDS = 5
 ITERATIONS = 10
 JITTER = 1e-6  # of the prior's variances, for features that are the same
+ROUNDING = 1e-12
 
 
 class Moments(NamedTuple):
@@ -77,30 +79,38 @@ def sample(tasks: Sequence[Task], rng: np.random.Generator) -> tuple[Task, ...]:
 def common_heads(
     members: Sequence[Layers], space: Space, tasks: Sequence[Task], rng: np.random.Generator
 ) -> tuple[Layers, list[float | None]]:
-    """One net of all members with a head per task, and the R2 of every task on a fifth of its rows, held out. The heads
-    returned are learned from these too; the prior is not."""
-    train, held = _moments(members, space, tasks, rng)
-    prior = learn_prior(Moments(*(part[rng.permutation(len(tasks))[:PRIOR_TASKS]] for part in train)))
-    r2 = held_out_r2(posterior(prior, train), held)
-    w = posterior(prior, Moments(*(x + y for x, y in zip(train, held, strict=True))))
+    """One net of all members with a head per task, and the R2 of every task, on rows its head had not seen."""
+    some = [tasks[k] for k in rng.permutation(len(tasks))[:AT_ONCE]]
+    prior = learn_prior(whole(_folds(members, space, some, rng)))
+    w: list[Array] = []
+    r2: list[float | None] = []
+    for start in range(0, len(tasks), AT_ONCE):
+        folds = _folds(members, space, tasks[start : start + AT_ONCE], rng)
+        w.append(posterior(prior, whole(folds))[0])
+        r2 += left_out_r2(prior, folds)
     inner = side_by_side([(*layers[:-1], (layers[-1][0][:, :1], layers[-1][1][:1])) for layers in members])[:-1]
-    return (*inner, (np.ascontiguousarray(w[:, :-1].T), w[:, -1].copy())), r2
+    heads = np.vstack(w)
+    return (*inner, (heads[:, :-1].T, heads[:, -1])), r2
 
 
-def _moments(
+def _folds(
     members: Sequence[Layers], space: Space, tasks: Sequence[Task], rng: np.random.Generator
-) -> tuple[Moments, Moments]:
-    """Of the rows to learn from, and of a fifth held out."""
-    p = 1 + sum(len(layers[-1][0]) for layers in members)
-    both = tuple(Moments(np.empty((len(tasks), p, p)), np.empty((len(tasks), p)), np.empty(len(tasks))) for _ in "ab")
+) -> list[Moments]:
+    """The rows of each task in FOLDS parts."""
+    k, p = len(tasks), 1 + sum(len(layers[-1][0]) for layers in members)
+    folds = [Moments(np.empty((k, p, p)), np.empty((k, p)), np.empty(k)) for _ in range(FOLDS)]
     for k, task in enumerate(tasks):
         rows = rng.permutation(len(task.y))[:HEAD_ROWS]
         t, z = space.transform(task.u[rows]), task.z[rows]
         phi = np.hstack([*(latent(layers, t) for layers in members), np.ones((len(t), 1))])
-        cut = len(rows) // 5
-        for moments, part in zip(both, (slice(cut, None), slice(cut)), strict=True):
-            moments.a[k], moments.b[k], moments.zz[k] = phi[part].T @ phi[part], phi[part].T @ z[part], z[part] @ z[part]
-    return both[0], both[1]
+        for i, fold in enumerate(folds):
+            x, y = phi[i::FOLDS], z[i::FOLDS]
+            fold.a[k], fold.b[k], fold.zz[k] = x.T @ x, x.T @ y, y @ y
+    return folds
+
+
+def whole(folds: Sequence[Moments]) -> Moments:
+    return Moments(*(np.sum(parts, axis=0) for parts in zip(*folds, strict=True)))
 
 
 def learn_prior(m: Moments) -> Prior:
@@ -108,7 +118,7 @@ def learn_prior(m: Moments) -> Prior:
     k, p = m.b.shape
     prior, rows = Prior(np.zeros(p), np.eye(p), 0.1), m.a[:, -1, -1].sum()
     for _ in range(ITERATIONS):
-        w, v = _posterior(prior, m)
+        w, v = posterior(prior, m)
         mu = w.mean(axis=0)
         c = v.mean(axis=0) + (w - mu).T @ (w - mu) / k
         s = float((_missed(w, m) + np.einsum("kij,kij->k", v, m.a)).sum() / rows)
@@ -116,25 +126,23 @@ def learn_prior(m: Moments) -> Prior:
     return prior
 
 
-def posterior(prior: Prior, m: Moments) -> Array:  # -> (K, P)
-    """The mean of each task's w, a few tasks at a time."""
-    parts = [Moments(*(x[i : i + PRIOR_TASKS] for x in m)) for i in range(0, len(m.zz), PRIOR_TASKS)]
-    return np.vstack([_posterior(prior, part)[0] for part in parts])
-
-
-def _posterior(prior: Prior, m: Moments) -> tuple[Array, Array]:  # -> mean (K, P), covariance (K, P, P)
+def posterior(prior: Prior, m: Moments) -> tuple[Array, Array]:  # -> mean (K, P), covariance (K, P, P) of w
     precision = np.linalg.inv(prior.c)
     v = np.linalg.inv(precision + m.a / prior.s)
     return np.einsum("kij,kj->ki", v, precision @ prior.mu + m.b / prior.s), v
 
 
+def left_out_r2(prior: Prior, folds: Sequence[Moments]) -> list[float | None]:  # -> K values
+    """Share of the variance explained, per task, when each fold is predicted from the others; None where fewer than two
+    rows or no variance can tell."""
+    every = whole(folds)
+    others = (Moments(*(x - y for x, y in zip(every, fold, strict=True))) for fold in folds)
+    missed = np.sum([_missed(posterior(prior, o)[0], f) for o, f in zip(others, folds, strict=True)], axis=0)
+    n = every.a[:, -1, -1]
+    spread = every.zz - every.b[:, -1] ** 2 / np.maximum(n, 1)
+    known = (n > 1) & (spread > ROUNDING * every.zz)
+    return [1 - float(m) / float(s) if ok else None for m, s, ok in zip(missed, spread, known, strict=True)]
+
+
 def _missed(w: Array, m: Moments) -> Array:  # -> (K,) sum of (z - phi w)^2
     return np.asarray(m.zz - 2 * np.einsum("ki,ki->k", w, m.b) + np.einsum("ki,kij,kj->k", w, m.a, w, optimize=True))
-
-
-def held_out_r2(w: Array, held: Moments) -> list[float | None]:  # -> K values
-    """Share of the variance explained, per task; None where fewer than two rows or no variance can tell."""
-    n, total = held.a[:, -1, -1], held.b[:, -1]
-    spread = held.zz - total**2 / np.maximum(n, 1)
-    known = (n > 1) & (spread > 1e-9)
-    return [1 - float(m) / float(s) if ok else None for m, s, ok in zip(_missed(w, held), spread, known, strict=True)]
