@@ -89,7 +89,9 @@ def measure(tasks: int, rows: int, problems: int, method: str) -> dict[str, floa
 
 def _search(past: object, c: Array, method: str, seed: int) -> tuple[list[float], float, float]:
     """The values of the trials, and the seconds of the first and of the last suggestion."""
-    optimizer = past if isinstance(past, Optimizer) else Optimizer(SPACE, past, n_trials=TRIALS, method=method, seed=seed)
+    optimizer = (
+        past if isinstance(past, Optimizer) else Optimizer(SPACE, past, n_trials=TRIALS, method=method, seed=seed)
+    )
     values, seconds = [], []
     for _ in range(TRIALS):
         clock = time.process_time()

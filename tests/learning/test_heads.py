@@ -11,6 +11,7 @@ from jumbo_bo.learning.features import FeatureNet, latent
 from jumbo_bo.learning.heads import Moments, Prior
 from jumbo_bo.learning.pretrain import Pretraining, pretrain
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.report.latent import OLD_POINTS, latent_map
 from jumbo_bo.space.space import Space
 
 SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
@@ -153,7 +154,7 @@ def test_tasks_of_a_few_rows_are_predicted_where_they_have_none(many):
 
 
 def test_a_study_starts_from_many_tasks_and_a_file_keeps_them(many, tmp_path):
-    history, net = many
+    _, net = many
     net.save(tmp_path / "net")
     u = SPACE.sample(np.random.default_rng(1), 20)
     same = FeatureNet.load(tmp_path / "net", SPACE)
@@ -186,3 +187,10 @@ def test_three_thousand_tasks():
     t = SPACE.sample(np.random.default_rng(1), 50)
     mean = (latent(net.layers, t) @ net.layers[-1][0] + net.layers[-1][1]).mean(axis=1)
     np.testing.assert_allclose(net.blocks(t)["m"][:, 0], mean, atol=1e-5)  # blocks are in single precision
+
+
+def test_the_map_of_a_report_shows_runs_of_many_tasks(many):
+    history, net = many
+    figure, share = latent_map(net, history, [])
+    assert len(figure["data"][0]["x"]) == OLD_POINTS
+    assert 0 < share <= 1

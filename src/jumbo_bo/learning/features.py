@@ -57,7 +57,9 @@ class FeatureNet(Past):
     info: Mapping[str, Any] = field(default_factory=dict)  # how it was trained: losses, steps, seconds
     members: int = 1  # nets side by side in `layers`
     gps: Mapping[str, RowGP] = field(default_factory=dict)  # task -> a GP that has a share in its prediction
-    dev_basis: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (K, 64) with more than 64 tasks, else empty; with many, n_z + 1
+    dev_basis: Array = field(
+        default_factory=lambda: np.zeros((0, 0))
+    )  # (K, 64) with more than 64 tasks, else empty; with many, n_z + 1
     priors: Mapping[str, Array] = field(default_factory=dict)  # "alone", "population" -> (2, p), see priors.py
     success: Success | None = None  # where old runs failed; None: nowhere
 

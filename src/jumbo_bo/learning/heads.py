@@ -17,7 +17,7 @@ The cost is linear in the rows and in the tasks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -93,9 +93,7 @@ def common_heads(
     return (*inner, (heads[:, :-1].T, heads[:, -1])), r2
 
 
-def _folds(
-    members: Sequence[Layers], space: Space, tasks: Sequence[Task], rng: np.random.Generator
-) -> list[Moments]:
+def _folds(members: Sequence[Layers], space: Space, tasks: Sequence[Task], rng: np.random.Generator) -> list[Moments]:
     """The rows of each task in FOLDS parts."""
     k, p = len(tasks), 1 + sum(len(layers[-1][0]) for layers in members)
     folds = [Moments(np.empty((k, p, p)), np.empty((k, p)), np.empty(k)) for _ in range(FOLDS)]
@@ -128,7 +126,7 @@ def learn_prior(m: Moments) -> Prior:
 
 def posterior(prior: Prior, m: Moments) -> tuple[Array, Array]:  # -> mean (K, P), covariance (K, P, P) of w
     precision = np.linalg.inv(prior.c)
-    v = np.linalg.inv(precision + m.a / prior.s)
+    v: Any = np.linalg.inv(precision + m.a / prior.s)
     return np.einsum("kij,kj->ki", v, precision @ prior.mu + m.b / prior.s), v
 
 

@@ -56,7 +56,7 @@ def left_out(space: Space, task: Task, net: FeatureNet, rng: np.random.Generator
     others = np.delete(net.predictions(x), net.tasks.index(task.name), axis=1)
     mean, dev = deviations(others)
     if len(net.tasks) > MANY:  # a kernel sees dev dev^T alone
-        dev = np.linalg.qr(dev.T, mode="r").T
+        dev = np.linalg.qr(dev.T)[1].T
         dev = np.pad(dev, ((0, 0), (0, ROWS - dev.shape[1])))  # the same width for every task
     return {"1": np.ones((len(x), 1)), "x": x, "m": mean, "dev": dev}, task.z[rows]
 
