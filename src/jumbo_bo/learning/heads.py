@@ -30,7 +30,8 @@ from jumbo_bo.space.space import Space
 
 Array = npt.NDArray[np.float64]
 
-MOST_CELLS = 20_000_000  # of the matrix (rows, tasks): 0.6 GB while it is made
+FEW = 100  # tasks are never sampled
+MOST_CELLS = 100_000_000  # of the matrix (rows, tasks): 2.5 GB while it is made
 # Of a member's sample: so many tasks, and more until there are so many rows.
 LEAST_TASKS, LEAST_ROWS = 30, 5_000
 SAMPLE_ROWS = 1_000  # at most, of one task
@@ -55,9 +56,9 @@ class Prior(NamedTuple):
 
 
 def too_many(tasks: Sequence[Task]) -> bool:
-    """Whether the heads are learned here. Up to LEAST_TASKS a sample would be all of them."""
+    """Whether the heads are learned here, and not with the features."""
     k, n = len(tasks), sum(len(t.y) for t in tasks)
-    if k > MANY or k <= LEAST_TASKS or n * k <= MOST_CELLS:
+    if k > MANY or k <= FEW or n * k <= MOST_CELLS:
         return k > MANY
     return pl.DataFrame(np.vstack([t.u for t in tasks])).n_unique() * k > MOST_CELLS
 
