@@ -27,8 +27,8 @@ Array = npt.NDArray[np.float64]
 FIT_ROWS = 400  # that the hyperparameters are learned from: a likelihood costs the cube of their number
 ITERATIONS = 60
 TOTAL_ROWS = 8_000  # of all tasks' GPs, as a prediction asks every one of them
-# Tasks; with more there are no GPs. With 450 tasks of 16 rows (benchmarks/tasks.py) they raised the R2 from 0.36 to 0.50,
-# and an `ask()` from 0.02 to 0.48 s.
+# Tasks; with more there are no GPs. With 450 tasks of 16 rows (made as in benchmarks/tasks.py) they raised the R2 from
+# 0.36 to 0.50, and an `ask()` from 0.02 to 0.48 s.
 MANY = 500
 LEAST_ROWS = 10  # of a task: with fewer there is no GP
 LEAST_MISS = 1e-3  # nobody is believed to explain more than all but this
