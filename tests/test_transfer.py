@@ -10,8 +10,9 @@ from jumbo_bo.data.history import History, Task
 from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.models import gp as gps
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.report.tables import transfer_table
 from jumbo_bo.space.space import Space
-from jumbo_bo.transfer import TaskTransfer, _density, _verdict, _weights, transfer
+from jumbo_bo.transfer import TaskTransfer, TransferReport, _density, _verdict, _weights, transfer
 
 SPACE = Space({"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)})
 
@@ -131,3 +132,14 @@ def test_constant_values_and_failures_do_not_break_it():
     failing = study((task("same", good),), 6)
     failing.fail(SPACE.decode([0.5, 0.5]))
     assert transfer(failing).n_trials == 6  # a failure is no value to predict
+
+
+def test_of_many_tasks_the_first_ones_are_shown():
+    tasks = tuple(TaskTransfer(f"old {k}", 0.0, math.nan, 0.0) for k in range(10_000))
+    lines = str(TransferReport(tasks, 0.1, 0.5, 12, "The old runs help.")).splitlines()
+    assert len(lines) == 2 + 40 + 1
+    assert lines[2].startswith("old 0 ")
+    assert lines[-1] == "... and 9,960 more old tasks"
+    assert transfer_table(tasks).count("<tr>") == 1 + 40 + 1
+    assert "... and 9,960 more old tasks" in transfer_table(tasks)
+    assert "more old tasks" not in str(TransferReport(tasks[:40], 0.1, 0.5, 12, "")) + transfer_table(tasks[:40])

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.data.likeness import spearman
+from jumbo_bo.data.summary import SHOWN
 from jumbo_bo.explain import trust
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.methods.base import View, gp_surrogate
@@ -58,9 +59,11 @@ class TransferReport:
     def __str__(self) -> str:
         lines = [self.verdict]
         if self.tasks:
-            width = max(8, *(len(t.name) for t in self.tasks))
+            width = max(8, *(len(t.name) for t in self.tasks[:SHOWN]))
             lines.append(f"{'old task':{width}}  weight    gain  agreement")
-            lines += [f"{t.name:{width}}  {t.weight:+6.2f}  {t.gain:+6.2f}  {t.agreement:+9.2f}" for t in self.tasks]
+            shown = self.tasks[:SHOWN]
+            lines += [f"{t.name:{width}}  {t.weight:+6.2f}  {t.gain:+6.2f}  {t.agreement:+9.2f}" for t in shown]
+            lines += [f"... and {len(self.tasks) - SHOWN:,} more old tasks"] if len(self.tasks) > SHOWN else []
         return "\n".join(lines)
 
 

@@ -8,8 +8,8 @@ from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics import r2_score
 from two_tasks import ALONE, QUICK, SPACE, TWO, first, history, prepared, silent, task
 
+from jumbo_bo.learning import assembly, training
 from jumbo_bo.learning import pretrain as module
-from jumbo_bo.learning import training
 from jumbo_bo.learning.features import latent, layers_of, side_by_side
 from jumbo_bo.learning.pretrain import PRESETS, pretrain
 
@@ -27,7 +27,7 @@ def members(monkeypatch):
         seen.extend(layers)
         return side_by_side(layers)
 
-    monkeypatch.setattr(module, "side_by_side", spy)
+    monkeypatch.setattr(assembly, "side_by_side", spy)
     return seen
 
 
@@ -35,7 +35,7 @@ def test_an_ensemble_is_its_members_side_by_side(members):
     options = replace(QUICK, members=3, max_steps=150)
     net = pretrain(TWO, options, seed=3)
     trained = [module._train(prepared(TWO, 3, i), options, 3, i, silent) for i in range(3)]
-    alone = [layers_of(m.phi.astype(float), module._sizes(m.data, options)) for m in trained]
+    alone = [layers_of(m.phi.astype(float), assembly.sizes_of(m.data, options)) for m in trained]
     for ours, again in zip(net.layers, side_by_side(alone), strict=True):
         np.testing.assert_array_equal(ours[0], again[0])
         np.testing.assert_array_equal(ours[1], again[1])
@@ -95,7 +95,7 @@ def test_eq1_of_several_members_gives_one_theta():
 def test_the_common_theta_of_equal_members_means_the_same_kernel():
     rng = np.random.default_rng(0)
     theta = rng.normal(size=(2, 3))
-    common = module._common_theta([module._Trained(prepared(TWO), np.zeros(1, "f"), theta, {})] * 4)
+    common = assembly._common_theta([assembly.Trained(prepared(TWO), np.zeros(1, "f"), theta, {})] * 4)
     h = rng.random((6, 3))
     (variance, lengthscale, noise), joint = np.exp(theta[0]), np.exp(common["warm"])
     kernel = variance * Matern(lengthscale, nu=2.5)(h)

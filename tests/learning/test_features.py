@@ -13,6 +13,7 @@ import safetensors.numpy
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 from jumbo_bo.data.warp import Warp
+from jumbo_bo.errors import InputError
 from jumbo_bo.learning import features, past_file
 from jumbo_bo.learning.features import FeatureNet, latent, side_by_side
 from jumbo_bo.space.space import Space
@@ -240,3 +241,23 @@ def test_using_a_net_never_imports_jax(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("n_tasks", [70, 200])
+def test_directions_found_in_h_are_those_of_the_heads(n_tasks, monkeypatch):
+    one_by_one = make_net(n_tasks)
+    monkeypatch.setattr(features, "MANY", 20)
+    t = np.random.default_rng(1).random((30, 4))
+    few, all_of_them = make_net(n_tasks).blocks(t), one_by_one.blocks(t)
+    np.testing.assert_allclose(few["h"], all_of_them["h"])
+    np.testing.assert_allclose(few["m"], all_of_them["m"], atol=SINGLE)
+    np.testing.assert_allclose(few["g"], all_of_them["g"][:, :3], atol=1e-3)  # h has three directions
+    np.testing.assert_allclose(all_of_them["g"][:, 3:], 0, atol=1e-2)
+    assert few["dev"].shape == (30, 4)
+    np.testing.assert_allclose(few["dev"] @ few["dev"].T, all_of_them["dev"] @ all_of_them["dev"].T, atol=SINGLE)
+
+
+def test_a_file_with_heads_in_other_directions_is_refused():
+    net = make_net(501)
+    with pytest.raises(InputError, match=r"dev_basis has shape \(501, 3\), expected \(501, 4\)"):
+        replace(net, dev_basis=net.dev_basis[:, :3])

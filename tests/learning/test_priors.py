@@ -6,6 +6,7 @@ from optuna.distributions import FloatDistribution
 
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.data.warp import Warp
+from jumbo_bo.learning import priors
 from jumbo_bo.learning.features import deviations
 from jumbo_bo.learning.pretrain import pretrain
 from jumbo_bo.learning.priors import LEAST_SD, left_out, level_variance, pooled
@@ -115,3 +116,15 @@ def test_the_level_is_as_unsure_as_the_old_tasks_lie_apart():
     assert level_variance([Warp(-1, 1.0, 0.5)] * 98) == pytest.approx(2 * LEVEL.variance.median / 100)
     # A task on another scale cannot be compared: it says nothing.
     assert level_variance([*far, Warp(0, 1e6, 1.0)]) < LEVEL.variance.median + 1.0
+
+
+@pytest.mark.parametrize("n", [60, 9])
+def test_of_many_tasks_the_covariance_is_kept_in_few_columns(n, monkeypatch):
+    old = history([bowl(c) for c in np.linspace(0.1, 0.9, 5)], n=n)
+    net = pretrain(old, SMALL)
+    whole, z = left_out(SPACE, old.tasks[1], net, np.random.default_rng(3))
+    monkeypatch.setattr(priors, "MANY", 4)
+    few, same = left_out(SPACE, old.tasks[1], net, np.random.default_rng(3))
+    np.testing.assert_array_equal(same, z)
+    assert few["dev"].shape == (n, priors.ROWS)  # the same for all tasks
+    np.testing.assert_allclose(few["dev"] @ few["dev"].T, whole["dev"] @ whole["dev"].T, atol=1e-12)

@@ -10,7 +10,9 @@ Notation
     dev     (m, K)    the heads' deviation from their average, as models/population.py uses it
 
 `blocks` gives h and g standardised, as the kernels use them. With more than eight old tasks, g becomes its first eight
-principal components; with more than 64, so does dev.
+principal components; with more than 64, so does dev. Without GPs all heads are linear in h, so that they never vary in
+more than n_z directions. With many tasks (row_gp.MANY) these are found in h, and a point costs the same however many
+heads there are; up to there the blocks are those of the heads one by one, to the bit.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from scipy.linalg import block_diag
 
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning.past import Past
-from jumbo_bo.learning.row_gp import RowGP, blend
+from jumbo_bo.learning.row_gp import MANY, RowGP, blend
 from jumbo_bo.models.success import Success
 
 Array = npt.NDArray[np.float64]
@@ -48,14 +50,16 @@ class FeatureNet(Past):
     layers: Layers
     h_mean: Array  # (n_z,)
     h_sd: Array  # (n_z,)
-    g_basis: Array  # (K, min(K, 8)); the identity up to eight tasks
+    g_basis: Array  # (K, min(K, 8)); the identity up to eight tasks. With many, at most n_z columns
     g_mean: Array  # (min(K, 8),)
     g_sd: Array  # (min(K, 8),)
     theta: Mapping[str, Array] = field(default_factory=dict)  # Eq. 1: "warm", "cold" -> (3,), on the blocks h and x
     info: Mapping[str, Any] = field(default_factory=dict)  # how it was trained: losses, steps, seconds
     members: int = 1  # nets side by side in `layers`
     gps: Mapping[str, RowGP] = field(default_factory=dict)  # task -> a GP that has a share in its prediction
-    dev_basis: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (K, 64) with more than 64 tasks, else empty
+    dev_basis: Array = field(
+        default_factory=lambda: np.zeros((0, 0))
+    )  # (K, 64) with more than 64 tasks, else empty; with many, n_z + 1
     priors: Mapping[str, Array] = field(default_factory=dict)  # "alone", "population" -> (2, p), see priors.py
     success: Success | None = None  # where old runs failed; None: nowhere
 
@@ -72,15 +76,20 @@ class FeatureNet(Past):
     @classmethod
     def standardised(cls, layers: Layers, reference: Array, **rest: Any) -> FeatureNet:
         """The net whose blocks have zero mean and unit variance over these rows T(u), (r, D)."""
-        h = latent(layers, reference)
-        g = blend(h @ layers[-1][0] + layers[-1][1], rest["tasks"], rest.get("gps", {}), reference)
-        basis, dev_basis = np.eye(g.shape[1]), np.zeros((0, 0))
-        if g.shape[1] > MAX_G:
-            basis = _components(np.cov(g, rowvar=False, bias=True), MAX_G)
-        if g.shape[1] > MAX_DEV:
-            dev = deviations(g)[1]
-            dev_basis = _components(dev.T @ dev, MAX_DEV)
-        (h_mean, h_sd), (g_mean, g_sd) = _standardisation(h), _standardisation(g @ basis)
+        h, (weight, bias) = latent(layers, reference), layers[-1]
+        if _all_linear(len(bias), rest.get("gps", {})):
+            basis, dev_basis = _linear_components(h, weight, bias)
+            g = h @ (weight @ basis) + bias @ basis
+        else:
+            heads = blend(h @ weight + bias, rest["tasks"], rest.get("gps", {}), reference)
+            basis, dev_basis = np.eye(heads.shape[1]), np.zeros((0, 0))
+            if heads.shape[1] > MAX_G:
+                basis = _components(np.cov(heads, rowvar=False, bias=True), MAX_G)
+            if heads.shape[1] > MAX_DEV:
+                dev = deviations(heads)[1]
+                dev_basis = _components(dev.T @ dev, MAX_DEV)
+            g = heads @ basis
+        (h_mean, h_sd), (g_mean, g_sd) = _standardisation(h), _standardisation(g)
         rest |= {"h_mean": h_mean, "h_sd": h_sd, "g_mean": g_mean, "g_sd": g_sd}
         return cls(layers=layers, g_basis=basis, dev_basis=dev_basis, **rest)
 
@@ -119,14 +128,25 @@ class FeatureNet(Past):
         h = np.empty((len(t), self.n_z))
         for rows in _chunks(len(t)):
             h[rows] = self._quick_features(t[rows])
+        mean, g, dev = self._directions(h, t)
+        return {"h": (h - self.h_mean) / self.h_sd, "g": (g - self.g_mean) / self.g_sd, "m": mean, "dev": dev}
+
+    def _directions(self, h: Array, t: Array) -> Sequence[Array]:  # (m, n_z), (m, D) -> (m, 1), (m, .), (m, .)
+        """Average of the heads, their components, those of their deviations."""
+        if _all_linear(len(self.tasks), self.gps):
+            weight, bias = self._few_heads
+            return np.split(h @ weight + bias, [1, 1 + self.g_mean.size], axis=1)
         heads = self._heads(h, t)
         mean, dev = deviations(heads)
-        return {
-            "h": (h - self.h_mean) / self.h_sd,
-            "g": (heads @ self.g_basis - self.g_mean) / self.g_sd,
-            "m": mean,
-            "dev": dev @ self.dev_basis if self.dev_basis.size else dev,
-        }
+        return mean, heads @ self.g_basis, dev @ self.dev_basis if self.dev_basis.size else dev
+
+    @cached_property
+    def _few_heads(self) -> tuple[Array, Array]:
+        """Mean and components of all heads, as heads themselves."""
+        k, (weight, bias) = len(self.tasks), self.layers[-1]
+        dev = (self.dev_basis - self.dev_basis.mean(axis=0)) / math.sqrt(k - 1)
+        basis = np.hstack([np.full((k, 1), 1.0 / k), self.g_basis, dev])
+        return weight @ basis, bias @ basis
 
     def _heads(self, h: Array, t: Array) -> Array:  # (m, n_z), (m, D) -> (m, K)
         weight, bias = self.layers[-1]
@@ -168,9 +188,28 @@ def deviations(heads: Array) -> tuple[Array, Array]:  # (m, K) -> m (m, 1), dev 
 
 def _components(moments: Array, most: int) -> Array:  # (K, K) -> (K, most)
     """Principal directions of the heads, each turned so that more of it is better for the old tasks together."""
-    _, vectors = np.linalg.eigh(moments)
-    basis = vectors[:, ::-1][:, :most]
+    return _turned(np.linalg.eigh(moments)[1][:, ::-1][:, :most])
+
+
+def _turned(basis: Array) -> Array:  # (K, p) -> (K, p)
     return np.asarray(basis * np.where(basis.sum(axis=0) < 0, -1.0, 1.0))
+
+
+def _all_linear(tasks: int, gps: Mapping[str, RowGP]) -> bool:
+    return tasks > MANY and not gps
+
+
+def _linear_components(h: Array, weight: Array, bias: Array) -> tuple[Array, Array]:  # -> g_basis, dev_basis
+    """As `_components` of the heads h weight + bias, without a matrix of all pairs of tasks."""
+
+    def components(x: Array, heads: Array, most: int) -> Array:  # (r, p), (p, K) -> (K, min(p, most)), of x heads
+        q, r = np.linalg.qr(heads.T)
+        return _turned(q @ _components(r @ x.T @ x @ r.T, most))
+
+    all_of_it = np.vstack([weight, bias])
+    dev = all_of_it - all_of_it.mean(axis=1, keepdims=True)
+    one = np.ones((len(h), 1))
+    return components(h - h.mean(axis=0), weight, MAX_G), components(np.hstack([h, one]), dev, MAX_DEV)
 
 
 def side_by_side(members: Sequence[Layers]) -> Layers:
@@ -234,6 +273,9 @@ def _check(net: FeatureNet) -> None:
 def _shapes(net: FeatureNet) -> Iterator[tuple[str, Array, tuple[int, ...]]]:
     """Every array with its name and the shape it must have."""
     n_tasks, n_g = len(net.tasks), min(len(net.tasks), MAX_G)
+    n_dev = MAX_DEV
+    if _all_linear(n_tasks, net.gps):
+        n_g, n_dev = min(net.n_z, MAX_G), min(net.n_z + 1, MAX_DEV)
     width = net.layers[0][0].shape[0] if net.layers[0][0].ndim else 0
     for i, (weight, bias) in enumerate(net.layers):
         out = n_tasks if i == len(net.layers) - 1 else bias.size
@@ -243,7 +285,7 @@ def _shapes(net: FeatureNet) -> Iterator[tuple[str, Array, tuple[int, ...]]]:
     yield from ((name, getattr(net, name), (n_g,)) for name in ("g_mean", "g_sd"))
     yield "g_basis", net.g_basis, (n_tasks, n_g)
     if net.dev_basis.size:
-        yield "dev_basis", net.dev_basis, (n_tasks, MAX_DEV)
+        yield "dev_basis", net.dev_basis, (n_tasks, n_dev)
     yield from ((f"the prior {name!r}", prior, (2, prior.shape[-1])) for name, prior in net.priors.items())
     yield from ((f"theta of the {name} GP", theta, (3,)) for name, theta in net.theta.items())
     for name, gp in net.gps.items():

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
-from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -36,13 +35,11 @@ import optax
 import scipy.linalg  # noqa: F401 (jax borrows its LAPACK: loaded here, the thread limit below reaches it)
 from threadpoolctl import threadpool_limits
 
-from jumbo_bo.data.history import History, Task
+from jumbo_bo.data.history import History
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning import training
-from jumbo_bo.learning.failures import learn_success
-from jumbo_bo.learning.features import SD_FLOOR, Array, FeatureNet, layers_of, side_by_side
-from jumbo_bo.learning.priors import learn_priors
-from jumbo_bo.learning.row_gp import RowGP, learn_row_gps
+from jumbo_bo.learning.assembly import Trained, assembled, prepared, sizes_of
+from jumbo_bo.learning.features import SD_FLOOR, Array, FeatureNet, layers_of
 from jumbo_bo.learning.training import PRESETS, ROUND, Array32, Data, Pretraining, Report, Rows, Target
 
 __all__ = ["PRESETS", "Pretraining", "pretrain"]
@@ -70,13 +67,6 @@ class _Spec(NamedTuple):
     deep_kernel: bool
 
 
-class _Trained(NamedTuple):
-    data: Data
-    phi: Array32
-    theta: Array
-    info: dict[str, Any]
-
-
 def pretrain(
     history: History, options: Pretraining | str = "default", seed: int = 0, progress: bool = False
 ) -> FeatureNet:
@@ -87,21 +77,21 @@ def pretrain(
     """
     chosen = training.resolve(options)
     tasks = training.tasks_to_learn(history)
-    rows = training.old_rows(history, tasks)
-    n_steps = training.steps_per_member(chosen, len(rows.x))
+    data = prepared(history, tasks, chosen.members, seed)
+    n = len(data[0].rows.x)
+    n_steps = training.steps_per_member(chosen, n)
     trained = []
     with (
-        training.progress_bar(progress, n_steps * chosen.members, chosen.batch_size / len(rows.x)) as report,
+        training.progress_bar(progress, n_steps * chosen.members, chosen.batch_size / n) as report,
         jax.enable_x64(True) if history.target else nullcontext(),  # float64 for the GP terms; the net stays float32
         threadpool_limits(1),  # a second thread mostly waits, and would give other last bits
     ):
-        for member in range(chosen.members):
-            data = training.prepare(rows, history, np.random.default_rng([seed, member, 0]))
-            trained.append(_train(data, chosen, seed, member, partial(report, member * n_steps)))
-        return _finish(history, tasks, chosen, seed, trained)
+        for member, its in enumerate(data):
+            trained.append(_train(its, chosen, seed, member, partial(report, member * n_steps)))
+        return assembled(history, tasks, chosen, seed, trained)
 
 
-def _train(data: Data, options: Pretraining, seed: int, member: int, report: Report) -> _Trained:
+def _train(data: Data, options: Pretraining, seed: int, member: int, report: Report) -> Trained:
     rate = options.learning_rate
     for _ in range(ATTEMPTS):
         trained = _attempt(data, options, rate, (seed, member), report)
@@ -112,12 +102,12 @@ def _train(data: Data, options: Pretraining, seed: int, member: int, report: Rep
     raise InputError(f"{problem}; pass a lower learning_rate or a smaller net in Pretraining(...)")
 
 
-def _attempt(data: Data, options: Pretraining, rate: float, seed: tuple[int, int], report: Report) -> _Trained | None:
+def _attempt(data: Data, options: Pretraining, rate: float, seed: tuple[int, int], report: Report) -> Trained | None:
     """The weights with the lowest validation loss; None when the loss stopped being finite."""
     rng = np.random.default_rng([*seed, 1])
     n, n_steps = len(data.train), training.steps_per_member(options, len(data.rows.x))
     x, z, w = data.rows
-    sizes = _sizes(data, options)
+    sizes = sizes_of(data, options)
     spec = _Spec(sizes, options.dropout, options.deep_kernel)
     scale = training.head_scale(w[data.train])
     valid = training.padded(data.rows, data.valid if len(data.valid) else data.train)
@@ -154,7 +144,7 @@ def _attempt(data: Data, options: Pretraining, rate: float, seed: tuple[int, int
         "train_loss": train_loss,
         "validation_loss": best_loss if len(data.valid) else None,
     }
-    return _Trained(data, np.asarray(best.phi), np.asarray(best.theta), info)
+    return Trained(data, np.asarray(best.phi), np.asarray(best.theta), info)
 
 
 _ADAM = optax.scale_by_adam()
@@ -238,10 +228,6 @@ def _nll(square_distance: Any, z: Any, theta: Any) -> Any:  # (n, n), (n,), (3,)
     return value + 0.5 * jnp.sum((inverse - jnp.outer(alpha, alpha)) * (k - fixed))
 
 
-def _sizes(data: Data, options: Pretraining) -> tuple[int, ...]:
-    return (data.rows.x.shape[1], *[options.n_u] * options.n_l, options.n_z, data.rows.z.shape[1])
-
-
 def _initial(rng: np.random.Generator, sizes: tuple[int, ...]) -> Array32:
     parts: list[Array] = []
     for fan_in, fan_out in pairwise(sizes):
@@ -252,49 +238,3 @@ def _initial(rng: np.random.Generator, sizes: tuple[int, ...]) -> Array32:
 def _moments(params: Any) -> optax.ScaleByAdamState:
     """What Adam's init gives, without compiling anything for it."""
     return optax.ScaleByAdamState(np.zeros((), np.int32), np.zeros_like(params), np.zeros_like(params))
-
-
-def _finish(
-    history: History, tasks: tuple[Task, ...], options: Pretraining, seed: int, trained: list[_Trained]
-) -> FeatureNet:
-    members = [layers_of(m.phi.astype(np.float64), _sizes(m.data, options)) for m in trained]
-    r2 = training.validation_r2(members, [m.data for m in trained])
-    gps: dict[str, RowGP] = {}
-    if options.gp_rows:
-        gps, r2 = learn_row_gps(history.space, tasks, r2, options.gp_rows, seed)
-    unlearned = training.unlearned(tasks, r2, options, len(trained[0].data.rows.x))
-    kept = [k for k, t in enumerate(tasks) if t.name not in unlearned] or list(range(len(tasks)))
-    members = [(*inner, (weight[:, kept], bias[kept])) for *inner, (weight, bias) in members]
-    first = trained[0].data
-    net = FeatureNet.standardised(
-        side_by_side(members),
-        members=len(members),
-        reference=training.to_t(first.rows.x[training.reference_rows(first.train)]),
-        tasks=tuple(tasks[k].name for k in kept),
-        warps=tuple(tasks[k].warp for k in kept),
-        space_fingerprint=history.space.fingerprint,
-        theta={} if first.target is None else _common_theta(trained),
-        gps={tasks[k].name: gps[tasks[k].name] for k in kept if tasks[k].name in gps},
-    )
-    return replace(
-        net,
-        priors=learn_priors(history.space, [tasks[k] for k in kept], net, seed) if options.priors else {},
-        success=learn_success(history.space, history.tasks, seed),
-        info={
-            "members": [m.info for m in trained],
-            "rows": len(first.rows.x),
-            "validation_r2": {t.name: r for t, r in zip(tasks, r2, strict=True)},
-            "unlearned": list(unlearned),
-            "options": asdict(options),
-            "seed": seed,
-            "history": history.fingerprint,
-        },
-    )
-
-
-def _common_theta(trained: list[_Trained]) -> dict[str, Array]:
-    """One net: its theta. Several: the geometric mean; distances in the members' joint h grow with their number, so
-    the warm length scale does too."""
-    warm, cold = np.mean([m.theta for m in trained], axis=0)
-    warm[1] += 0.5 * math.log(len(trained))
-    return {"warm": warm, "cold": cold}

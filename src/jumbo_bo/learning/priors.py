@@ -18,6 +18,7 @@ import numpy.typing as npt
 from jumbo_bo.data.history import Task
 from jumbo_bo.data.warp import Warp, fit_warp
 from jumbo_bo.learning.features import FeatureNet, deviations
+from jumbo_bo.learning.row_gp import MANY
 from jumbo_bo.models.gp import fit
 from jumbo_bo.models.kernel import Blocks, Kernel
 from jumbo_bo.models.population import LEVEL, alone, population
@@ -55,6 +56,9 @@ def left_out(space: Space, task: Task, net: FeatureNet, rng: np.random.Generator
     x = space.transform(task.u[rows])
     others = np.delete(net.predictions(x), net.tasks.index(task.name), axis=1)
     mean, dev = deviations(others)
+    if len(net.tasks) > MANY:  # a kernel sees dev dev^T alone
+        dev = np.linalg.qr(dev.T)[1].T
+        dev = np.pad(dev, ((0, 0), (0, ROWS - dev.shape[1])))  # the same width for every task
     return {"1": np.ones((len(x), 1)), "x": x, "m": mean, "dev": dev}, task.z[rows]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from jumbo_bo.data.history import History
 from jumbo_bo.learning.features import FeatureNet
+from jumbo_bo.learning.heads import too_many
 from jumbo_bo.report.marks import Figure, axis, figure, marks
 from jumbo_bo.report.rows import Row, best, number
 from jumbo_bo.space.space import Array
@@ -24,11 +25,7 @@ OLD_POINTS = 1500  # old runs drawn
 
 def latent_map(net: FeatureNet, history: History, rows: Sequence[Row]) -> tuple[Figure, float]:
     """Old runs and new trials in the two main directions of the net's features; the share of variation they show."""
-    u, z, weight = history.wide()
-    if len(u) > OLD_POINTS:
-        pick = np.sort(np.random.default_rng(0).choice(len(u), OLD_POINTS, replace=False))
-        u, z, weight = u[pick], z[pick], weight[pick]
-    quality = (z * (weight > 0)).sum(axis=1) / np.maximum((weight > 0).sum(axis=1), 1)  # average over the tasks
+    u, quality = _some_runs(history)
     h = net.features(history.space.transform(u))
     centre = h.mean(axis=0)
     _, s, directions = np.linalg.svd(h - centre, full_matrices=False)
@@ -43,6 +40,19 @@ def latent_map(net: FeatureNet, history: History, rows: Sequence[Row]) -> tuple[
     hidden: Figure = {"showticklabels": False, "showgrid": False}
     made = figure(data, axis("first main direction", **hidden), axis("second main direction", **hidden))
     return made, float((s[:2] ** 2).sum() / max((s**2).sum(), 1e-300))
+
+
+def _some_runs(history: History) -> tuple[Array, Array]:  # -> u (n, d), quality (n,)
+    rng = np.random.default_rng(0)
+    if too_many(history.tasks):  # one by one: a configuration that several tasks tried is drawn for each of them
+        rows = np.sort(rng.permutation(sum(len(t.y) for t in history.tasks))[:OLD_POINTS])
+        each = [(t.u, t.z) for t in history.tasks]
+        return np.vstack([u for u, _ in each])[rows], np.concatenate([z for _, z in each])[rows]
+    u, z, weight = history.wide()
+    if len(u) > OLD_POINTS:
+        pick = np.sort(rng.choice(len(u), OLD_POINTS, replace=False))
+        u, z, weight = u[pick], z[pick], weight[pick]
+    return u, (z * (weight > 0)).sum(axis=1) / np.maximum((weight > 0).sum(axis=1), 1)
 
 
 def _old_points(xy: Array, quality: Array) -> Figure:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from jumbo_bo.data.summary import SHOWN
 from jumbo_bo.neighbours import OldRun
 from jumbo_bo.report.rows import Row, best, number, text
 from jumbo_bo.transfer import TaskTransfer
@@ -44,11 +45,13 @@ def cards(
     return f'<dl class="cards">{"".join(found)}</dl>{settings}'
 
 
-def transfer_table(tasks: Iterable[TaskTransfer]) -> str:
+def transfer_table(tasks: Sequence[TaskTransfer]) -> str:
     body = "".join(
         f'<tr><th scope="row">{e(t.name)}</th>{_signed(t.weight)}{_signed(t.gain)}{_signed(t.agreement)}</tr>'
-        for t in tasks
+        for t in tasks[:SHOWN]
     )
+    if len(tasks) > SHOWN:
+        body += f'<tr><th scope="row" colspan="4">... and {len(tasks) - SHOWN:,} more old tasks</th></tr>'
     head = _heads(["old task", "weight", "gain", "agreement"], {"weight", "gain", "agreement"})
     return _table("What each old task contributes", head, body)
 
