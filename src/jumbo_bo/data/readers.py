@@ -21,7 +21,8 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
-from jumbo_bo.data.history import History, checked, from_source
+from jumbo_bo.data.history import History, checked, collected, from_source
+from jumbo_bo.data.stream import Collector
 from jumbo_bo.data.summary import Dropped
 from jumbo_bo.errors import InputError, MissingFile, first_line
 from jumbo_bo.paths import at_home
@@ -40,8 +41,10 @@ def read_history(path: PathLike | Iterable[PathLike], space: Space, **columns: A
     """
     options = Columns.of(columns)
     files = files_of(path)
-    parts = [_read(file, task, space, options) for file, task in zip(files, _task_names(files), strict=True)]
-    return checked(History.combine(*parts), options)
+    collector = Collector(space, options)
+    for file, task in zip(files, _task_names(files), strict=True):
+        _read(file, task, collector)
+    return checked(collected(collector), options)
 
 
 def from_study(
@@ -88,7 +91,7 @@ def from_storage(
     return from_study([optuna.load_study(study_name=name, storage=storage) for name in wanted], space, **options)
 
 
-def _read(file: Path, task: str, space: Space, options: Columns) -> History:
+def _read(file: Path, task: str, collector: Collector) -> None:
     first, scan = FORMATS[file.suffix.lower()]
     source = Source(str(file), task, lambda i: f"row {i + first}")
     if not file.exists():
@@ -96,7 +99,7 @@ def _read(file: Path, task: str, space: Space, options: Columns) -> History:
     if file.stat().st_size == 0:
         raise InputError(f"{file} is empty; delete it or leave it out")
     try:
-        return from_source(scan(file), space, options, source)
+        collector.read(scan(file), source)
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         kind = file.suffix.lower().lstrip(".").upper()
         raise InputError(f"{file} cannot be read as {kind}: {first_line(error)}") from error
@@ -199,7 +202,7 @@ def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> Hi
     table = [text_or_typed(p, [trial.params.get(p) for trial, _ in usable]) for p in params]
     table.append(pl.Series(OBJECTIVE, [value for _, value in usable], dtype=pl.Float64))
     options = replace(options, objective=OBJECTIVE, direction=study.direction.name.lower())
-    return from_source(pl.LazyFrame(table), space, options, source)
+    return from_source(pl.DataFrame(table), space, options, source)
 
 
 def outcome(trial: FrozenTrial) -> tuple[float | None, str]:

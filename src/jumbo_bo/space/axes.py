@@ -57,15 +57,21 @@ class Continuous:
 
     def encode(self, values: Sequence[Any]) -> Array:
         v = as_numbers(values)
-        u = np.full(len(v), np.nan)
         inside = (v >= self.low) & (v <= self.high)
+        if inside.all():  # nearly always, and then much faster
+            return self._place(v)
+        u = np.full(len(v), np.nan)
+        u[inside] = self._place(v[inside])
+        return _mark_outside(u, v, self.low, self.high)
+
+    def _place(self, v: Array) -> Array:
         a, b = self._ends()
-        w = np.log(v[inside]) if self.log else v[inside]
+        w = np.log(v) if self.log else v
         # 0 and 1 are kept for the ends themselves, which decode to themselves whatever their digits.
-        u[inside] = np.clip((w - a) / (b - a), EPS, 1 - EPS)
+        u = np.clip((w - a) / (b - a), EPS, 1 - EPS)
         u[v == self.low] = 0.0
         u[v == self.high] = 1.0
-        return _mark_outside(u, v, self.low, self.high)
+        return u
 
     def decode(self, u: float) -> float:
         if u <= 0:

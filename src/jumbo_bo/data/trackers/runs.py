@@ -18,7 +18,8 @@ from typing import Any
 import polars as pl
 from optuna.distributions import CategoricalDistribution
 
-from jumbo_bo.data.frames import NO_TASK, Columns, Source, closest, text_or_typed
+from jumbo_bo.data.cells import NO_TASK
+from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
 from jumbo_bo.data.history import History, checked, from_source
 from jumbo_bo.data.readers import PathLike
 from jumbo_bo.data.summary import Dropped, clip, some
@@ -144,7 +145,7 @@ def _task(source: str, name: str, runs: Sequence[Run], space: Space, columns: Co
     table.append(text_or_typed(objective, [run.metrics[columns.objective] for run in usable]))
     options = replace(columns, task=None, objective=objective, rename=None)
     places = [run.place for run in usable]
-    return from_source(pl.LazyFrame(table), space, options, Source(where, name, places.__getitem__, skipped))
+    return from_source(pl.DataFrame(table), space, options, Source(where, name, places.__getitem__, skipped))
 
 
 def _judged(run: Run, space: Space, objective: str, key: str) -> Run:
