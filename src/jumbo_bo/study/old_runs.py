@@ -57,6 +57,7 @@ def old_runs_of(table: toml.Table, space: Space) -> OldRuns:
         "experiments": toml.TEXTS,
         "rename": toml.TABLE,
         "fill": toml.TABLE,
+        "most_rows": toml.whole(1),
     }
     options = {key: table.take(key, checks.get(key, toml.TEXT)) for key in table.values if key != kind}
     for key in ("studies", "experiments"):
@@ -102,7 +103,7 @@ def read(source: OldRuns, space: Space, direction: str, folder: Path) -> History
 def _path(text: str, folder: Path) -> str:
     """From the folder of the study file; shown from the current folder when it is below that."""
     text = at_home(text)
-    if os.path.isabs(text):
+    if os.path.isabs(text) or "://" in text:
         return text
     # The folder's own name may look like a pattern.
     path = os.path.normpath(folder / text) if not glob.has_magic(text) else os.path.join(glob.escape(str(folder)), text)

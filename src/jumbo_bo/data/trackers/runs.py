@@ -19,9 +19,9 @@ import polars as pl
 from optuna.distributions import CategoricalDistribution
 
 from jumbo_bo.data.cells import NO_TASK
+from jumbo_bo.data.files import PathLike
 from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
 from jumbo_bo.data.history import History, checked, from_source
-from jumbo_bo.data.readers import PathLike
 from jumbo_bo.data.summary import Dropped, clip, some
 from jumbo_bo.errors import InputError, MissingFile
 from jumbo_bo.paths import at_home
