@@ -36,9 +36,10 @@ from jumbo_bo.bench.workers import ONE_THREAD
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.data.readers import read_history
 from jumbo_bo.learning.pretrain import pretrain
-from jumbo_bo.space.space import Array, Space
+from jumbo_bo.learning.training import Array32
+from jumbo_bo.space.space import Space
 
-D, TASKS, WAVES, GROUP = 12, ("a", "b", "c"), 100, 500_000
+D, TASKS, WAVES, GROUP = 12, ("a", "b", "c"), 50, 500_000
 NAMES = [f"p{i}" for i in range(D)]
 SPACE = Space({name: FloatDistribution(0, 1) for name in NAMES})
 COLUMNS: dict[str, Any] = {"task": "task", "objective": "loss"}
@@ -46,24 +47,24 @@ QUALITY_ROWS = 4_000_000  # the most that is compared
 RESULTS = Path(__file__).parent / "results" / "rows.json"
 
 
-def truth(x: Array, k: int) -> Array:  # (n, d) -> (n,)
+def truth(x: Array32, k: int) -> Array32:  # (n, d) -> (n,)
     """A sum of waves; a third of each task's variance is its own."""
-    total = np.zeros(len(x))
+    total = np.zeros(len(x), np.float32)
     for seed, weight in ((0, 2 / 3), (1 + k, 1 / 3)):
         rng = np.random.default_rng(seed)
         w, phase = rng.normal(scale=1.5, size=(D, WAVES)), rng.uniform(0, 2 * np.pi, WAVES)
-        total += np.sqrt(weight) * np.cos(x @ w + phase).sum(axis=1) / np.sqrt(WAVES / 2)
+        waves = np.cos(x @ w.astype(np.float32) + phase.astype(np.float32))
+        total += np.float32(np.sqrt(2 * weight / WAVES)) * waves.sum(axis=1)
     return total
 
 
 def table(rng: np.random.Generator, n: int) -> pl.DataFrame:
     x, k = rng.random((n, D), dtype=np.float32), rng.integers(len(TASKS), size=n)
-    loss = np.empty(n)
+    loss = np.float32(np.sqrt(0.1)) * rng.standard_normal(n, dtype=np.float32)
     for i in range(len(TASKS)):
-        loss[k == i] = truth(x[k == i].astype(float), i)
-    loss += np.sqrt(0.1) * rng.standard_normal(n)
+        loss[k == i] += truth(x[k == i], i)
     columns: dict[str, Any] = {name: x[:, i] for i, name in enumerate(NAMES)}
-    return pl.DataFrame({**columns, "loss": loss.astype(np.float32), "task": np.array(TASKS)[k]})
+    return pl.DataFrame({**columns, "loss": loss, "task": np.array(TASKS)[k]})
 
 
 def write(file: Path, rows: int) -> None:
@@ -113,42 +114,45 @@ def polars_load(file: str) -> dict[str, float]:
     return {"seconds": timed(lambda: polars_scan(file).collect()), "memory": memory()}
 
 
-def quality(rows: int, seed: int) -> dict[str, float]:
+def quality(seed: int, *sizes: int) -> dict[str, Any]:
     """Learned from so many of QUALITY_ROWS rows: R2 on rows without noise, averaged over the tasks."""
     rng = np.random.default_rng(1)
     frame = pl.concat([table(rng, GROUP) for _ in range(QUALITY_ROWS // GROUP)])
-    history = History.from_frame(frame, SPACE, most_rows=rows, **COLUMNS)
-    del frame
-    net = pretrain(history, seed=seed)
-    x = np.random.default_rng(2).random((20_000, D))
-    predicted = net.predictions(x)
-    r2 = []
-    for i, warp in enumerate(net.warps):
-        z = warp(-truth(x, TASKS.index(net.tasks[i])))
-        r2.append(1 - float(np.mean((predicted[:, i] - z) ** 2)) / float(np.var(z)))
-    losses = [member["validation_loss"] for member in net.info["members"]]
-    return {"r2": float(np.mean(r2)), "validation_loss": float(np.mean(losses))}
+    x = np.random.default_rng(2).random((20_000, D), dtype=np.float32)
+    out = {}
+    for rows in sizes:
+        net = pretrain(History.from_frame(frame, SPACE, most_rows=rows, **COLUMNS), seed=seed)
+        predicted, r2 = net.predictions(x.astype(float)), []
+        for i, warp in enumerate(net.warps):
+            z = warp(-truth(x, TASKS.index(net.tasks[i])))
+            r2.append(1 - float(np.mean((predicted[:, i] - z) ** 2)) / float(np.var(z)))
+        losses = [member["validation_loss"] for member in net.info["members"]]
+        out[str(rows)] = {"r2": float(np.mean(r2)), "validation_loss": float(np.mean(losses))}
+        print(seed, rows, out[str(rows)], file=sys.stderr, flush=True)
+    return out
 
 
-def suggestions(rows: int, seed: int) -> dict[str, float]:
-    """Three FCNet tables, drawn from with noise, then 20 trials on the fourth: the best one's rank, as a share."""
+def suggestions(seed: int, *sizes: int) -> dict[str, Any]:
+    """Rows drawn from three FCNet tables, with noise, then 20 trials on the fourth: the best value found."""
     from jumbo_bo.bench.fcnet import leave_one_out
     from jumbo_bo.optimizer import Optimizer
 
-    problem = leave_one_out("protein")
-    rng, tasks = np.random.default_rng(3), []
-    for task in problem.history.tasks:
-        drawn = rng.integers(len(task.y), size=QUALITY_ROWS // len(problem.history.tasks))
-        y = -np.exp(np.log(-task.y[drawn]) + 0.3 * rng.standard_normal(len(drawn)))
-        keep = np.sort(rng.permutation(len(drawn))[: rows // len(problem.history.tasks)])
-        tasks.append(Task(task.name, task.u[drawn[keep]], y[keep]))
-    optimizer = Optimizer(problem.space, History(problem.space, tuple(tasks)), n_trials=20, seed=seed)
-    found, trial = [], np.random.default_rng([4, seed])
-    for _ in range(20):
-        suggestion = optimizer.ask()
-        found.append(problem.objective(suggestion.params, trial))
-        optimizer.tell(suggestion, found[-1])
-    return {"best": min(found), "r2": float(np.mean(list(optimizer.past.info["validation_r2"].values())))}
+    problem, out = leave_one_out("protein"), {}
+    for rows in sizes:
+        rng, tasks = np.random.default_rng(3), []
+        for task in problem.history.tasks:
+            drawn = rng.integers(len(task.y), size=rows // len(problem.history.tasks))
+            y = -np.exp(np.log(-task.y[drawn]) + 0.3 * rng.standard_normal(len(drawn)))
+            tasks.append(Task(task.name, task.u[drawn], y))
+        optimizer = Optimizer(problem.space, History(problem.space, tuple(tasks)), n_trials=20, seed=seed)
+        found, trial = [], np.random.default_rng([4, seed])
+        for _ in range(20):
+            suggestion = optimizer.ask()
+            found.append(problem.objective(suggestion.params, trial))
+            optimizer.tell(suggestion, found[-1])
+        out[str(rows)] = {"best": min(found)}
+        print(seed, rows, out[str(rows)], file=sys.stderr, flush=True)
+    return out
 
 
 CELLS: dict[str, Callable[..., dict[str, float]]] = {
@@ -216,18 +220,20 @@ def show_speed(kept: Kept, kind: str, rows: list[int], folder: Path) -> None:
 
 
 def show_quality(kept: Kept, rows: list[int], seeds: int) -> None:
-    print(
-        "\n| rows kept | R2, waves | validation loss, waves | best after 20 trials, FCNet |\n| --- | --- | --- | --- |"
-    )
+    results = {
+        name: [kept.get(f"{name} {s} {rows}", lambda name=name, s=s: cell(name, s, *rows)) for s in range(seeds)]  # type: ignore[misc]
+        for name in ("quality", "suggestions")
+    }
+    columns = (("quality", "r2"), ("quality", "validation_loss"), ("suggestions", "best"))
+    print("| rows kept | R2, waves | validation loss, waves | best after 20 trials, FCNet |\n| --- | --- | --- | --- |")
     for n in rows:
-        waves = [kept.get(f"quality {n} {s}", lambda n=n, s=s: cell("quality", n, s)) for s in range(seeds)]  # type: ignore[misc]
-        fcnet = [kept.get(f"suggestions {n} {s}", lambda n=n, s=s: cell("suggestions", n, s)) for s in range(seeds)]  # type: ignore[misc]
-        shown = [_mean([w["r2"] for w in waves]), _mean([w["validation_loss"] for w in waves])]
-        print(f"| {n:,} | {' | '.join(shown)} | {_mean([f['best'] for f in fcnet])} |")
+        cells = [_mean([found[str(n)][key] for found in results[name]]) for name, key in columns]
+        print(f"| {n:,} | {' | '.join(cells)} |")
 
 
 def _mean(values: list[float]) -> str:
-    return f"{np.mean(values):.4f} ± {np.std(values, ddof=1) / math.sqrt(len(values)):.4f}"
+    error = f" ± {np.std(values, ddof=1) / math.sqrt(len(values)):.4f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.4f}{error}"
 
 
 def main() -> None:
@@ -236,14 +242,14 @@ def main() -> None:
     parser.add_argument("--kinds", default="parquet")
     parser.add_argument("--folder", help="where the files are made, and removed again")
     parser.add_argument("--quality", action="store_true")
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--cell", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.cell:
         name, *arguments = options.cell
         print(json.dumps(CELLS[name](*(int(a) if a.isdecimal() else a for a in arguments))))
         return
-    default = "1e5,3e5,1e6,2e6,4e6" if options.quality else "1e5,1e6,1e7"
+    default = "1e5,1e6,2e6,4e6" if options.quality else "1e5,1e6,1e7"
     rows, kept = [int(float(n)) for n in (options.rows or default).split(",")], Kept()
     if options.quality:
         show_quality(kept, rows, options.seeds)

@@ -95,12 +95,13 @@ class History:
 
     @property
     def n_rows(self) -> int:
-        """Usable rows, those of the target included, whether they were kept or a sample of them."""
-        return sum(t.of[0] for t in self._learned)
+        """Rows to learn from, those of the target included."""
+        return sum(len(t.y) for t in self.tasks) + (len(self.target.y) if self.target else 0)
 
     @property
-    def _learned(self) -> tuple[Task, ...]:
-        return (*self.tasks, *([self.target] if self.target else []))
+    def n_usable(self) -> int:
+        """Rows that these are all of, or a sample when there are too many (docs/big.md)."""
+        return sum(t.of[0] for t in self.tasks) + (self.target.of[0] if self.target else 0)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -153,15 +154,12 @@ class History:
             read.update(r.read)
         target = f", target {self.target.name!r}" if self.target else ""
         tasks = "1 old task" if len(self.tasks) == 1 else f"{len(self.tasks)} old tasks"
-        head = f"{tasks}{target}: {self.n_rows:,} rows used"
+        head = f"{tasks}{target}: {self.n_usable:,} rows used"
         head += f" of {read.total():,} read" if self.reports else ""
         total = len({*read, *(t.name for t in self._all)})
-        return "\n".join([head, *self._sampled(), *table(self._table_rows(read), total), *notes(self.reports)])
-
-    def _sampled(self) -> Iterator[str]:
-        if any(t.sampled for t in self._learned):
-            held = sum(len(t.y) for t in self._learned)
-            yield f"learned from a random sample of {held:,} rows: more do not help (docs/big.md)"
+        few = self.n_rows < self.n_usable
+        sample = [f"learning from a random sample of {self.n_rows:,} of them (docs/big.md)"] if few else []
+        return "\n".join([head, *sample, *table(self._table_rows(read), total), *notes(self.reports)])
 
     def _table_rows(self, read: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
         yield "task", "used / read", "values", "scale", "notes"
