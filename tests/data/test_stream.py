@@ -133,5 +133,5 @@ def test_a_row_of_its_own_task_is_kept_among_many() -> None:
 
 @pytest.mark.parametrize("most", [0, -1, 2.5, "all"])
 def test_most_rows_is_a_whole_number(most: Any) -> None:
-    with pytest.raises(ValueError, match="most_rows is .*, expected a whole number of at least 1"):
+    with pytest.raises(ValueError, match=r"most_rows is .*, expected a whole number of at least 1"):
         read(many(3), 10, most_rows=most)
