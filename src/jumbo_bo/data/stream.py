@@ -27,8 +27,8 @@ from jumbo_bo.data.summary import Dropped, Report
 from jumbo_bo.errors import InputError
 from jumbo_bo.space.space import Array, Space
 
-# More do not help: training looks at 1.28 million rows per net. With 0.1, 1, 2 and 4 million of 4 million rows the nets
-# explain 0.918, 0.921, 0.922 and 0.920 of the variance of three functions in 12 dimensions (benchmarks/rows.py --quality).
+# More do not help: training looks at 1.28 million rows per net. With 0.1, 1, 2 and 4 million rows the nets explain
+# 0.918, 0.921, 0.922 and 0.920 of the variance of three functions in 12 dimensions (benchmarks/rows.py --quality).
 MOST_ROWS = 2_000_000
 MOST_NUMBERS = 50_000_000  # ... and no more than this in u, so that a wide space needs no more memory
 FAILED_SHARE = 10  # one in so many may be a run that failed
