@@ -247,7 +247,7 @@ def test_json(folder: Path) -> None:
     (folder / "study.toml").write_text(STUDY)
     found: dict[str, Any] = json.loads(jumbo("import", "study.toml", "--json").stdout)
     used = int((pl.read_csv("runs/alpha.csv")["lr"] >= 1e-4).sum())
-    assert found["rows"] == {"used": 2 * used, "read": 120}
+    assert found["rows"] == {"used": 2 * used, "read": 120, "learned_from": 2 * used}
     assert found["tasks"] == {name: {"used": used, "read": 60, "constant": False} for name in ("alpha", "beta")}
     assert found["renamed"] == {"lr": "rate"}
     assert [s["source"] for s in found["sources"]] == ["runs/alpha.csv", "runs/beta.csv"]

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from jumbo_bo.data.frames import Columns, Source, parse
+from jumbo_bo.data.frames import Columns, Source
 from jumbo_bo.data.history import History
+from jumbo_bo.data.stream import Collector
 from jumbo_bo.errors import UserError
 from jumbo_bo.study.guess import guess, guess_space, read_table
 
@@ -201,9 +202,10 @@ def test_whatever_is_guessed_reads_its_own_rows(columns: list[list[Any]]) -> Non
     frame = frame.with_columns(x=pl.int_range(n) / 7 + 0.1, loss=pl.int_range(n) / 3)
     found = guess(frame)
     assert set(found.notes) == set(frame.columns)
-    rows, report = parse(frame.lazy(), found.space, Columns.of(found.columns), Source("frame", "frame"))
-    drops = [d for several in report.dropped.values() for d in several]
-    assert sum(len(y) for _, y, _ in rows.values()) == n - sum(d.count for d in drops)
+    collector = Collector(found.space, Columns.of(found.columns))
+    collector.read(frame, Source("frame", "frame"))
+    drops = [d for several in collector.reports[0].dropped.values() for d in several]
+    assert sum(len(rows.y) for rows in collector.tasks()) == n - sum(d.count for d in drops)
     # A cell is empty or no number; but no number is outside of the range that was guessed from it.
     usual = {"empty", "not a number", "not an allowed value", "out of range"}
     assert {d.reason.split(" is ")[1] for d in drops} <= usual

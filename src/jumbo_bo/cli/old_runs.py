@@ -38,9 +38,9 @@ def data(history: History, rename: Mapping[str, str]) -> dict[str, Any]:
         for task, n in report.read.items():
             read[task] = read.get(task, 0) + n
     target = [history.target] if history.target else []
-    used = {t.name: len(t.y) for t in (*target, *history.tasks, *history.constant)}
+    used = {t.name: t.of[0] for t in (*target, *history.tasks, *history.constant)}
     return {
-        "rows": {"used": history.n_rows, "read": sum(read.values())},
+        "rows": {"used": history.n_usable, "read": sum(read.values()), "learned_from": history.n_rows},
         "target": history.target.name if history.target else None,
         "tasks": {
             name: {"used": used.get(name, 0), "read": n, "constant": name in {t.name for t in history.constant}}

@@ -1,13 +1,4 @@
-"""A table with one row per old run -> each task's numbers, and a report of what could not be used.
-
-Notation
-    rows    n, one per old run
-    u       (n, d) configurations in [0, 1], see space/space.py
-    y       (n,)   objective, larger is better; the direction is flipped here and nowhere later
-    code    (n,)   index of each row's task, or of its fault
-
-A row that cannot be used is dropped and counted once, for the first column at fault.
-"""
+"""A table with one row per old run: what its columns are, and how any kind of table becomes one of Polars."""
 
 from __future__ import annotations
 
@@ -15,27 +6,20 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
-from jumbo_bo.data.summary import Dropped, Report, clip
+from jumbo_bo.data.summary import Dropped
 from jumbo_bo.errors import InputError
 from jumbo_bo.extras import later
-from jumbo_bo.space.axes import Array, Axis, as_numbers
-from jumbo_bo.space.space import Space
+from jumbo_bo.space.space import Array, Space
 
 if TYPE_CHECKING:
     import polars as pl
+
+    Frame = pl.DataFrame | pl.LazyFrame
 else:
-    pl = later("polars")  # a slow import, and with a cached net nobody needs it
-
-Codes = npt.NDArray[np.int64]
-
-LARGEST = 1e100  # an objective beyond this is a diverged run; its square must stay finite
-NO_TASK = "(no task)"  # rows whose task cell is empty
+    pl, Frame = later("polars"), Any  # a slow import, and with a cached net nobody needs it
 
 
 @dataclass(frozen=True)
@@ -49,6 +33,7 @@ class Columns:
     rename: Mapping[str, str] | None = None  # column -> parameter
     fill: Mapping[str, Any] | None = None  # parameter -> its value in rows made before it existed
     on_bad_rows: str = "skip"
+    most_rows: int | None = None  # kept in memory, see stream.py; of more, a random sample of each task
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Columns:
@@ -62,6 +47,8 @@ class Columns:
         check_direction(self.direction)
         if self.on_bad_rows not in ("skip", "error"):
             raise InputError(f'on_bad_rows is {self.on_bad_rows!r}, expected "skip" or "error"')
+        if self.most_rows is not None and (not isinstance(self.most_rows, int) or self.most_rows < 1):
+            raise InputError(f"most_rows is {self.most_rows!r}, expected a whole number of at least 1")
 
 
 @dataclass(frozen=True)
@@ -75,66 +62,27 @@ class Source:
     failed: tuple[Array, ...] = ()  # (d,) each: configurations among them that failed
 
 
-def parse(
-    frame: pl.LazyFrame, space: Space, columns: Columns, source: Source
-) -> tuple[dict[str, tuple[Array, ...]], Report]:
-    """Usable rows, task -> (u, y, failed), and how the source was read. No usable row is not an error here: other
-    sources may have some. A row without a value is a run that failed; of a task that has no others nothing is kept."""
+def chosen(frame: Frame, space: Space, columns: Columns, source: Source) -> tuple[Frame, list[str], tuple[str, ...]]:
+    """The frame with its columns renamed, those that are read, and the others."""
     frame = _renamed(frame, columns.rename or {}, source)
     found = frame.collect_schema().names()
     used = _used_columns(found, space, columns, source)
-    extra = tuple(c for c in found if c not in used)
-    rows = frame.select(used).collect().fill_nan(None)  # pandas writes NaN for an empty cell
-    faults = _Faults(rows, source)
-
-    names, code = _task_codes(rows, columns.task, faults)
-    named = faults.code == 0
-    y = _objective(rows[columns.objective], faults) * (-1.0 if columns.direction == "minimize" else 1.0)
-    failed = named & (faults.code > 0)
-    u, missing, fill = np.empty((rows.height, space.d)), {}, columns.fill or {}
-    for i, (name, axis) in enumerate(zip(space.names, space.axes, strict=True)):
-        if name in used:
-            u[:, i] = _parameter(rows[name], axis, space.distributions[name], faults)
-            continue
-        if name in fill:
-            u[:, i], how = axis.encode([fill[name]])[0], repr(fill[name])
-        else:
-            # Noise, so that the net learns to ignore the parameter; a constant would pull suggestions towards it.
-            # Another for each source: late rows are often the better ones, and must not share their noise.
-            noise = np.random.default_rng([crc32(source.task.encode()), i]).random(rows.height)
-            u[:, i], how = axis.snap(noise), "random values"
-        missing[name] = f"filled with {how}{closest(name, extra, ' (closest column: {!r})')}"
-
-    ok = faults.code == 0
-    if columns.on_bad_rows == "error" and not ok.all():
-        raise InputError(f'{faults.example(int(np.argmin(ok)))}; drop the row or pass on_bad_rows="skip"')
-    read = dict(zip(names, np.bincount(code, minlength=len(names)).tolist(), strict=True))
-    dropped = faults.by_task(names, code)
-    if source.skipped:
-        read[source.task] += sum(d.count for d in source.skipped)
-        dropped[source.task] = (*source.skipped, *dropped.get(source.task, ()))
-    report = Report(source.name, columns.direction, read, dropped, missing, extra)
-    failed &= np.isfinite(u).all(axis=1)
-    lost = {name: points for name, (points,) in _by_task(names, code[failed], u[failed]).items()}
-    if source.failed:
-        lost[source.task] = np.vstack([lost.get(source.task, u[:0]), *source.failed])
-    values = _by_task(names, code[ok], u[ok], y[ok])
-    return {name: (*arrays, lost.get(name, u[:0])) for name, arrays in values.items()}, report
+    return frame.select(used), used, tuple(c for c in found if c not in used)
 
 
-def to_polars(frame: Any) -> pl.LazyFrame:
+def to_polars(frame: Any) -> Frame:
     """Polars, pandas and Arrow tables alike; pandas and pyarrow are never imported, only their objects used."""
     if isinstance(frame, pl.LazyFrame | pl.DataFrame):
-        return frame.lazy()
+        return frame
     if type(frame).__module__.split(".")[0] == "pandas" and hasattr(frame, "columns"):
         names = [str(c) for c in frame.columns]
         if len(set(names)) < len(names):
             raise InputError(f"the pandas frame has duplicate columns: {names}")
-        return pl.LazyFrame([_pandas_column(name, frame.iloc[:, i]) for i, name in enumerate(names)])
+        return pl.DataFrame([_pandas_column(name, frame.iloc[:, i]) for i, name in enumerate(names)])
     if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
         table = pl.from_arrow(frame)
         if isinstance(table, pl.DataFrame):
-            return table.lazy()
+            return table
     raise TypeError(f"expected a Polars, pandas or Arrow table, got {type(frame).__name__}; for files use read_history")
 
 
@@ -143,7 +91,7 @@ def text_or_typed(name: str, values: Sequence[Any]) -> pl.Series:
     try:
         return pl.Series(name, values)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        return _text(name, values)
+        return as_text(name, values)
 
 
 def closest(name: Any, known: Iterable[str], form: str = "; did you mean {!r}?") -> str:
@@ -156,38 +104,7 @@ def check_direction(direction: str) -> None:
         raise InputError(f'direction is {direction!r}, expected "minimize" or "maximize"')
 
 
-class _Faults:
-    """Which rows cannot be used and why; the first fault of a row counts."""
-
-    def __init__(self, rows: pl.DataFrame, source: Source) -> None:
-        self.rows, self.source = rows, source
-        self.code: Codes = np.zeros(rows.height, dtype=np.int64)  # 0: usable, i: reasons[i - 1]
-        self.reasons: list[tuple[str, str, str]] = []  # column, what is wrong with it, what was expected
-
-    def add(self, bad: npt.NDArray[np.bool_], column: str, wrong: str, expected: str) -> None:
-        fresh = bad & (self.code == 0)
-        if fresh.any():
-            self.reasons.append((column, wrong, expected))
-            self.code[fresh] = len(self.reasons)
-
-    def example(self, i: int) -> str:
-        column, wrong, expected = self.reasons[self.code[i] - 1]
-        value = self.rows.row(i, named=True)[column]
-        found = wrong if value is None else clip(repr(value), 40)
-        return f"{self.source.name} {self.source.place(i)}: {column!r} is {found}, expected {expected}"
-
-    def by_task(self, names: Sequence[str], task: Codes) -> dict[str, tuple[Dropped, ...]]:
-        bad, base = np.flatnonzero(self.code), len(self.reasons) + 1
-        pairs, first, count = np.unique(task[bad] * base + self.code[bad], return_index=True, return_counts=True)
-        out: dict[str, tuple[Dropped, ...]] = {}
-        for pair, f, n in zip(pairs, first, count, strict=True):
-            column, wrong, _ = self.reasons[pair % base - 1]
-            drop = Dropped(f"{column} is {wrong}", int(n), self.example(int(bad[f])))
-            out[names[pair // base]] = (*out.get(names[pair // base], ()), drop)
-        return out
-
-
-def _renamed(frame: pl.LazyFrame, rename: Mapping[str, str], source: Source) -> pl.LazyFrame:
+def _renamed(frame: Frame, rename: Mapping[str, str], source: Source) -> Frame:
     found = frame.collect_schema().names()
     for old, new in rename.items():
         if old in found and new in found:
@@ -221,70 +138,6 @@ def _used_columns(found: list[str], space: Space, columns: Columns, source: Sour
     return [*present, *roles.values()]
 
 
-def _task_codes(rows: pl.DataFrame, column: str | None, faults: _Faults) -> tuple[list[str], Codes]:
-    """Task names, and for each row the index of its name."""
-    if column is None:
-        return [faults.source.task], np.zeros(rows.height, dtype=np.int64)
-    names: dict[str, int] = {}
-    code = _by_distinct(rows[column], lambda cells: np.array([names.setdefault(str(c), len(names)) for c in cells]))
-    empty = rows[column].is_null().to_numpy()
-    faults.add(empty, column, "empty", "the name of a task")
-    if empty.any():
-        code[empty] = names.setdefault(NO_TASK, len(names))
-    return list(names), code.astype(np.int64)
-
-
-def _objective(values: pl.Series, faults: _Faults) -> Array:  # -> (n,)
-    y = _numbers(values, as_numbers)
-    faults.add(values.is_null().to_numpy(), values.name, "empty or NaN", "a finite number")
-    faults.add(np.isnan(y), values.name, "not a number", "a finite number")
-    faults.add(np.abs(y) > LARGEST, values.name, "not finite", "a finite number")
-    return y
-
-
-def _parameter(values: pl.Series, axis: Axis, dist: BaseDistribution, faults: _Faults) -> Array:  # -> (n,)
-    empty = values.is_null().to_numpy()
-    if isinstance(dist, CategoricalDistribution):
-        u, wrong = _by_distinct(values, axis.encode), "an unknown category"
-        if None in dist.choices:
-            u[empty] = axis.encode([None])[0]  # an empty cell spells the choice None
-            empty = np.zeros_like(empty)
-    else:
-        u = _numbers(values, axis.encode)
-        wrong = "not a number" if isinstance(dist, FloatDistribution) and dist.step is None else "not an allowed value"
-    faults.add(empty, values.name, "empty", axis.describe())
-    faults.add(np.isnan(u), values.name, wrong, axis.describe())
-    faults.add(np.isinf(u), values.name, "out of range", axis.describe())
-    return u
-
-
-def _numbers(values: pl.Series, encode: Callable[[Any], Array]) -> Array:  # -> (n,)
-    if values.dtype.is_numeric():
-        return encode(values.cast(pl.Float64).to_numpy())
-    return _by_distinct(values, encode)
-
-
-def _by_distinct(values: pl.Series, encode: Callable[[Any], Array]) -> Array:  # -> (n,), NaN where empty
-    """Each distinct value is encoded once, so that a million rows take a fraction of a second."""
-    if values.dtype.is_nested() or values.dtype == pl.Object:
-        values = _text(values.name, values.to_list())
-    elif not (values.dtype.is_numeric() or values.dtype == pl.Boolean):
-        values = values.cast(pl.String)
-    distinct = values.drop_nulls().unique(maintain_order=True)
-    if distinct.is_empty():
-        return np.full(len(values), np.nan)
-    codes = pl.Series(encode(distinct.to_list()), dtype=pl.Float64)
-    mapped = values.replace_strict(distinct, codes, default=None, return_dtype=pl.Float64)
-    return np.array(mapped.to_numpy())
-
-
-def _by_task(names: Sequence[str], code: Codes, *arrays: Array) -> dict[str, tuple[Array, ...]]:
-    order = np.argsort(code, kind="stable")
-    ends = np.searchsorted(code[order], np.arange(len(names) + 1))
-    parts = {name: order[a:b] for name, a, b in zip(names, ends[:-1], ends[1:], strict=True) if b > a}
-    return {name: tuple(array[rows] for array in arrays) for name, rows in parts.items()}
-
-
 def _pandas_column(name: str, values: Any) -> pl.Series:
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
         return pl.Series(name, values.to_numpy())
@@ -293,5 +146,5 @@ def _pandas_column(name: str, values: Any) -> pl.Series:
     return text_or_typed(name, [None if empty else v for v, empty in pairs])
 
 
-def _text(name: str, values: Sequence[Any]) -> pl.Series:
+def as_text(name: str, values: Sequence[Any]) -> pl.Series:
     return pl.Series(name, [None if v is None else str(v) for v in values], dtype=pl.String)

@@ -16,16 +16,18 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jumbo_bo.data import likeness
-from jumbo_bo.data.frames import LARGEST, Columns, Source, check_direction, closest, parse, to_polars
+from jumbo_bo.data.frames import Columns, Frame, Source, check_direction, closest, to_polars
+from jumbo_bo.data.stream import Collector
 from jumbo_bo.data.summary import Report, clip, notes, some, table
-from jumbo_bo.data.warp import Warp, fit_warp
+from jumbo_bo.data.task import Task as Task
+from jumbo_bo.data.task import merged
 from jumbo_bo.errors import InputError
 from jumbo_bo.extras import later
 from jumbo_bo.space.space import Array, Space
@@ -36,45 +38,6 @@ else:
     pl = later("polars")  # a slow import, and with a cached net nobody needs it
 
 TASKS_COMPARED = 40  # by `correlations`
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    name: str
-    u: Array  # (n, d)
-    y: Array  # (n,)
-    failed: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (f, d); of any shape when empty
-
-    def __post_init__(self) -> None:
-        u, y = np.array(self.u, dtype=float), np.array(self.y, dtype=float)  # copies: frozen also means the numbers
-        if u.ndim != 2 or y.shape != u.shape[:1]:
-            raise InputError(f"task {self.name!r} needs u (n, d) and y (n,), got {u.shape} and {y.shape}")
-        failed = np.array(self.failed, dtype=float) if np.size(self.failed) else np.zeros((0, u.shape[1]))
-        if failed.shape[1:] != u.shape[1:]:
-            raise InputError(f"task {self.name!r} needs failed (f, {u.shape[1]}), got {failed.shape}")
-        inside = [np.all((points >= 0) & (points <= 1)) for points in (u, failed)]
-        if not (all(inside) and np.all(np.abs(y) <= LARGEST)):
-            raise InputError(f"task {self.name!r} needs u and failed in [0, 1] and finite y")
-        for name, array in (("u", u), ("y", y), ("failed", failed)):
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-
-    @cached_property
-    def warp(self) -> Warp:
-        return fit_warp(self.y)
-
-    @cached_property
-    def z(self) -> Array:  # -> (n,)
-        return self.warp(self.y)
-
-    @property
-    def constant(self) -> bool:
-        return len(self.y) > 1 and bool(np.all(self.y == self.y[0]))
-
-    @cached_property
-    def repeats(self) -> int:
-        """Rows whose configuration appeared before."""
-        return len(self.y) - pl.DataFrame(self.u).n_unique() if len(self.y) else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +87,7 @@ class History:
         targets = sorted({h.target.name for h in histories if h.target})
         if len(targets) > 1:
             raise InputError(f"histories have different targets {targets}; only one task can be the new problem")
-        tasks = _merge(t for h in histories for t in h._all)
+        tasks = merged(t for h in histories for t in h._all)
         reports = tuple(r for h in histories for r in h.reports)
         return _assemble(space, tasks, targets[0] if targets else None, histories[0].direction, reports)
 
@@ -137,8 +100,13 @@ class History:
 
     @property
     def n_rows(self) -> int:
-        """Usable rows, those of the target included."""
+        """Rows to learn from, those of the target included."""
         return sum(len(t.y) for t in self.tasks) + (len(self.target.y) if self.target else 0)
+
+    @property
+    def n_usable(self) -> int:
+        """Rows that these are all of, or a sample when there are too many (docs/big.md)."""
+        return sum(t.of[0] for t in self.tasks) + (self.target.of[0] if self.target else 0)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -149,6 +117,8 @@ class History:
             digest.update(t.u.tobytes())
             digest.update(t.y.tobytes())
             digest.update(t.failed.tobytes())
+            if t.sampled:
+                digest.update(f"\nof {t.of}\n".encode())
         return digest.hexdigest()
 
     def sign(self, task: str) -> float:
@@ -189,22 +159,25 @@ class History:
             read.update(r.read)
         target = f", target {self.target.name!r}" if self.target else ""
         tasks = "1 old task" if len(self.tasks) == 1 else f"{len(self.tasks)} old tasks"
-        head = f"{tasks}{target}: {self.n_rows:,} rows used"
+        head = f"{tasks}{target}: {self.n_usable:,} rows used"
         head += f" of {read.total():,} read" if self.reports else ""
         total = len({*read, *(t.name for t in self._all)})
-        return "\n".join([head, *table(self._table_rows(read), total), *notes(self.reports)])
+        few = self.n_rows < self.n_usable
+        sample = [f"learning from a random sample of {self.n_rows:,} of them (docs/big.md)"] if few else []
+        return "\n".join([head, *sample, *table(self._table_rows(read), total), *notes(self.reports)])
 
     def _table_rows(self, read: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
         yield "task", "used / read", "values", "scale", "notes"
         for t in self._all:
-            n, sign = len(t.y), self.sign(t.name)
+            n, sign = t.of[0], self.sign(t.name)
             low, high = sorted((sign * float(t.y.min()), sign * float(t.y.max()))) if n else (0.0, 0.0)
             remarks = {
                 "target": t is self.target,
                 "constant: kept out of training": t.constant and t is not self.target,
                 "a single row": n == 1,
-                f"{t.repeats:,} repeated": t.repeats > 0,
-                f"{len(t.failed):,} failed": len(t.failed) > 0,
+                f"a sample of {len(t.y):,}": len(t.y) < n,
+                f"{t.repeats:,} repeated": len(t.y) == n and t.repeats > 0,
+                f"{t.of[1]:,} failed": t.of[1] > 0,
             }
             used, scale = f"{n:,} / {read.get(t.name, n):,}", "log" if t.warp.sign else "linear"
             said = ", ".join(text for text, holds in remarks.items() if holds)
@@ -213,11 +186,18 @@ class History:
             yield clip(name), f"0 / {read[name]:,}", "", "", "no usable rows"
 
 
-def from_source(frame: pl.LazyFrame, space: Space, columns: Columns, source: Source) -> History:
+def from_source(frame: Frame, space: Space, columns: Columns, source: Source) -> History:
     """The history of one source; `checked` refuses one without a usable task, once all sources are in."""
-    rows, report = parse(frame, space, columns, source)
-    tasks = [Task(name, *arrays) for name, arrays in rows.items()]
-    return _assemble(space, tasks, columns.target, columns.direction, (report,))
+    collector = Collector(space, columns)
+    collector.read(frame, source)
+    return collected(collector)
+
+
+def collected(collector: Collector) -> History:
+    """The history of all tables that were read."""
+    columns = collector.columns
+    tasks = [Task(*rows) for rows in collector.tasks()]
+    return _assemble(collector.space, tasks, columns.target, columns.direction, tuple(collector.reports))
 
 
 def checked(history: History, columns: Columns) -> History:
@@ -243,18 +223,6 @@ def checked(history: History, columns: Columns) -> History:
         f"{sources}: none of {total:,} rows can be used; {first}. "
         "Correct the rows, widen the space, or choose other columns with objective=, task= or rename="
     )
-
-
-def _merge(tasks: Iterable[Task]) -> list[Task]:
-    by_name: dict[str, list[Task]] = {}
-    for t in tasks:
-        by_name.setdefault(t.name, []).append(t)
-    return [
-        same[0]
-        if len(same) == 1
-        else Task(name, *(np.concatenate([getattr(t, part) for t in same]) for part in ("u", "y", "failed")))
-        for name, same in by_name.items()
-    ]
 
 
 def _assemble(space: Space, tasks: Iterable[Task], target: Any, direction: str, reports: tuple[Report, ...]) -> History:

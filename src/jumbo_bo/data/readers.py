@@ -5,24 +5,25 @@ Without a task column each file is a task, named by its stem, and each study is 
 
 from __future__ import annotations
 
-import glob
-import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.files import PathLike, count_rows, files_of, readable, row_in, scan, task_names
 from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
-from jumbo_bo.data.history import History, checked, from_source
+from jumbo_bo.data.history import History, checked, collected, from_source
+from jumbo_bo.data.reading_bar import reading_bar
+from jumbo_bo.data.stream import Collector
 from jumbo_bo.data.summary import Dropped
-from jumbo_bo.errors import InputError, MissingFile, first_line
+from jumbo_bo.errors import InputError, MissingFile
 from jumbo_bo.extras import later
 from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Array, Params, Space
@@ -32,21 +33,24 @@ if TYPE_CHECKING:
 else:
     pl = later("polars")  # a slow import, and with a cached net nobody needs it
 
-PathLike = str | os.PathLike[str]
-
 FAILED = "trial failed"
 OBJECTIVE = "(objective)"  # column of a study's values; cannot collide with a parameter called 'value'
 
 
 def read_history(path: PathLike | Iterable[PathLike], space: Space, **columns: Any) -> History:
-    """Old runs from CSV, TSV, Parquet or JSONL: a file, a glob like 'runs/*.csv', or a list of both.
+    """Old runs from CSV, TSV, Parquet or JSONL: a file, a glob like 'runs/*.csv', or a list of both. Parquet, CSV and
+    TSV may also be elsewhere: 's3://bucket/runs/*.parquet', 'gs://', 'az://', 'https://', whatever Polars reads.
 
-    Options are those of `History.from_frame`: task, objective, direction, target, rename, fill, on_bad_rows.
+    Options are those of `History.from_frame`: task, objective, direction, target, rename, fill, on_bad_rows, most_rows.
     """
     options = Columns.of(columns)
     files = files_of(path)
-    parts = [_read(file, task, space, options) for file, task in zip(files, _task_names(files), strict=True)]
-    return checked(History.combine(*parts), options)
+    collector = Collector(space, options)
+    with reading_bar(lambda: count_rows(files)) as seen:
+        for file, task in zip(files, task_names(files), strict=True):
+            with readable(file):
+                collector.read(scan(file), Source(str(file), task, partial(row_in, file)), seen)
+    return checked(collected(collector), options)
 
 
 def from_study(
@@ -93,95 +97,6 @@ def from_storage(
     return from_study([optuna.load_study(study_name=name, storage=storage) for name in wanted], space, **options)
 
 
-def _read(file: Path, task: str, space: Space, options: Columns) -> History:
-    first, scan = FORMATS[file.suffix.lower()]
-    source = Source(str(file), task, lambda i: f"row {i + first}")
-    if not file.exists():
-        raise MissingFile(f"{file} does not exist; looked in {file.absolute().parent}")
-    if file.stat().st_size == 0:
-        raise InputError(f"{file} is empty; delete it or leave it out")
-    try:
-        return from_source(scan(file), space, options, source)
-    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
-        kind = file.suffix.lower().lstrip(".").upper()
-        raise InputError(f"{file} cannot be read as {kind}: {first_line(error)}") from error
-
-
-def _scan_csv(file: Path, separator: str = ",") -> pl.LazyFrame:
-    # The whole file decides a column's type: 'auto' may first appear in row 5000.
-    return pl.scan_csv(file, separator=separator, infer_schema_length=None, glob=False)
-
-
-def _scan_jsonl(file: Path) -> pl.LazyFrame:
-    try:
-        return pl.read_ndjson(file, infer_schema_length=None).lazy()
-    except pl.exceptions.PolarsError:
-        return _python_jsonl(file).lazy()
-
-
-def _python_jsonl(file: Path) -> pl.DataFrame:
-    """Slower, but takes the NaN and Infinity that Python's json module writes, and knows the line of an error."""
-    rows: list[dict[str, Any]] = []
-    for i, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{file} line {i}: not JSON ({error.msg}); correct or delete the line") from error
-        if not isinstance(row, dict):
-            raise InputError(f'{file} line {i}: expected an object like {{"lr": 0.1, "value": 1.5}}, got {line[:40]!r}')
-        rows.append(row)
-    names = dict.fromkeys(name for row in rows for name in row)
-    return pl.DataFrame([text_or_typed(name, [row.get(name) for row in rows]) for name in names])
-
-
-# How each kind is opened, and the number a person gives to its first row.
-FORMATS: dict[str, tuple[int, Callable[[Path], pl.LazyFrame]]] = {
-    ".csv": (2, _scan_csv),  # the header is row 1
-    ".tsv": (2, lambda file: _scan_csv(file, "\t")),
-    ".parquet": (0, lambda file: pl.scan_parquet(file, glob=False)),
-    ".jsonl": (1, _scan_jsonl),
-    ".ndjson": (1, _scan_jsonl),
-}
-
-
-def files_of(path: PathLike | Iterable[PathLike]) -> list[Path]:
-    if isinstance(path, str | os.PathLike):
-        path = [path]
-    files: list[Path] = []
-    for entry in path:
-        text = at_home(entry)
-        if os.path.isdir(text):
-            raise InputError(
-                f"{text} is a folder; pass a glob of its files, for example {os.path.join(text, '*.csv')!r}"
-            )
-        found = [text]
-        if glob.has_magic(text) and not os.path.exists(text):
-            found = sorted(glob.glob(text, recursive=True))
-            if not found:
-                raise MissingFile(f"no files match {text!r}; looked from {os.getcwd()}")
-        files += [Path(f) for f in found]
-    if not files:
-        raise InputError("no files given; to start without old runs use History.empty(space)")
-    for file in files:
-        if file.suffix.lower() not in FORMATS:
-            known = ", ".join(FORMATS)
-            raise InputError(
-                f"{file} has an unknown file type {file.suffix!r}; expected one of {known}, or use from_frame"
-            )
-    return list(dict.fromkeys(files))
-
-
-def _task_names(files: Sequence[Path]) -> list[str]:
-    """Stems; when two files share one, paths below the folder they have in common."""
-    stems = [f.stem for f in files]
-    if len(set(stems)) == len(stems):
-        return stems
-    common = os.path.commonpath([f.absolute().parent for f in files])
-    return [f.absolute().relative_to(common).as_posix() for f in files]
-
-
 def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> History:
     if len(study.directions) > 1:
         raise InputError(
@@ -204,7 +119,7 @@ def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> Hi
     table = [text_or_typed(p, [trial.params.get(p) for trial, _ in usable]) for p in params]
     table.append(pl.Series(OBJECTIVE, [value for _, value in usable], dtype=pl.Float64))
     options = replace(options, objective=OBJECTIVE, direction=study.direction.name.lower())
-    return from_source(pl.LazyFrame(table), space, options, source)
+    return from_source(pl.DataFrame(table), space, options, source)
 
 
 def outcome(trial: FrozenTrial) -> tuple[float | None, str]:

@@ -55,17 +55,19 @@ class Continuous:
     levels: ClassVar[None] = None
     width: ClassVar[int] = 1
 
-    def encode(self, values: Sequence[Any]) -> Array:
+    def encode(self, values: Sequence[Any] | Array) -> Array:
         v = as_numbers(values)
-        u = np.full(len(v), np.nan)
         inside = (v >= self.low) & (v <= self.high)
+        if not inside.all():
+            u = np.full(len(v), np.nan)
+            u[inside] = self.encode(v[inside])
+            return _mark_outside(u, v, self.low, self.high)
         a, b = self._ends()
-        w = np.log(v[inside]) if self.log else v[inside]
         # 0 and 1 are kept for the ends themselves, which decode to themselves whatever their digits.
-        u[inside] = np.clip((w - a) / (b - a), EPS, 1 - EPS)
+        u = np.clip(((np.log(v) if self.log else v) - a) / (b - a), EPS, 1 - EPS)
         u[v == self.low] = 0.0
         u[v == self.high] = 1.0
-        return _mark_outside(u, v, self.low, self.high)
+        return u
 
     def decode(self, u: float) -> float:
         if u <= 0:
@@ -276,7 +278,7 @@ def _spelling(value: Any) -> str:
     return str(number) if math.isfinite(number) else text.lower() if text in ("True", "False") else text
 
 
-def as_numbers(values: Sequence[Any]) -> Array:
+def as_numbers(values: Sequence[Any] | Array) -> Array:
     """Floats, NaN for what is not a number. Text that spells a number counts."""
     try:
         numbers = np.asarray(values, dtype=float)

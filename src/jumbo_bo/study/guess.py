@@ -14,9 +14,9 @@ from typing import Any, Literal
 import polars as pl
 from optuna.distributions import BaseDistribution
 
+from jumbo_bo.data.files import files_of, readable, scan
 from jumbo_bo.data.frames import closest
-from jumbo_bo.data.readers import FORMATS, files_of
-from jumbo_bo.errors import UserError, first_line
+from jumbo_bo.errors import UserError
 from jumbo_bo.space.space import Space
 from jumbo_bo.study.column import is_numeric, parameter, words
 
@@ -113,14 +113,8 @@ def read_table(files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]])
     """All rows of all files, one below the other. Of a column with numbers in one file and text in another: text."""
     frames = []
     for file in files_of(files):
-        if not file.exists():
-            raise UserError(f"{file} does not exist; looked in {file.absolute().parent}")
-        if file.stat().st_size == 0:
-            raise UserError(f"{file} is empty; delete it or leave it out")
-        try:
-            frames.append(FORMATS[file.suffix.lower()][1](file).collect())
-        except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{file} cannot be read as {file.suffix[1:].upper()}: {first_line(error)}") from error
+        with readable(file):
+            frames.append(scan(file).lazy().collect())
     if not any(frame.height for frame in frames):
         raise UserError(
             "the files have no rows, so nothing can be guessed; to start without old runs, run `jumbo init` on its own"

@@ -10,9 +10,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from jumbo_bo.data.files import files_of
 from jumbo_bo.data.frames import Columns
 from jumbo_bo.data.history import History
-from jumbo_bo.data.readers import files_of, from_storage, read_history
+from jumbo_bo.data.readers import from_storage, read_history
 from jumbo_bo.data.storage import checked, located, opened, sqlite_file
 from jumbo_bo.errors import UserError
 from jumbo_bo.paths import at_home
@@ -57,6 +58,7 @@ def old_runs_of(table: toml.Table, space: Space) -> OldRuns:
         "experiments": toml.TEXTS,
         "rename": toml.TABLE,
         "fill": toml.TABLE,
+        "most_rows": toml.whole(1),
     }
     options = {key: table.take(key, checks.get(key, toml.TEXT)) for key in table.values if key != kind}
     for key in ("studies", "experiments"):
@@ -102,7 +104,9 @@ def read(source: OldRuns, space: Space, direction: str, folder: Path) -> History
 def files(source: OldRuns, folder: Path) -> list[Path]:
     """All files that it is read from; none when that cannot be told without reading them."""
     if source.kind == "files":
-        return files_of([_path(text, folder) for text in source.where])
+        found = files_of([_path(text, folder) for text in source.where])
+        here = [file for file in found if isinstance(file, Path)]
+        return here if len(here) == len(found) else []
     if source.kind != "optuna":
         return []
     address = located(source.where[0], folder)
@@ -117,7 +121,7 @@ def files(source: OldRuns, folder: Path) -> list[Path]:
 def _path(text: str, folder: Path) -> str:
     """From the folder of the study file; shown from the current folder when it is below that."""
     text = at_home(text)
-    if os.path.isabs(text):
+    if os.path.isabs(text) or "://" in text:
         return text
     # The folder's own name may look like a pattern.
     path = os.path.normpath(folder / text) if not glob.has_magic(text) else os.path.join(glob.escape(str(folder)), text)

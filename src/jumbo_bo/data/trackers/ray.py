@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from jumbo_bo.data.files import PathLike
 from jumbo_bo.data.frames import Columns
 from jumbo_bo.data.history import History
-from jumbo_bo.data.readers import PathLike
 from jumbo_bo.data.summary import some
 from jumbo_bo.data.trackers.runs import Run, entries, flat, mapping, parsed, to_history
 from jumbo_bo.errors import InputError

@@ -18,9 +18,10 @@ from typing import Any
 import polars as pl
 from optuna.distributions import CategoricalDistribution
 
-from jumbo_bo.data.frames import NO_TASK, Columns, Source, closest, parse, text_or_typed
+from jumbo_bo.data.cells import NO_TASK
+from jumbo_bo.data.files import PathLike
+from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
 from jumbo_bo.data.history import History, checked, from_source
-from jumbo_bo.data.readers import PathLike
 from jumbo_bo.data.summary import Dropped, clip, some
 from jumbo_bo.errors import InputError, MissingFile
 from jumbo_bo.paths import at_home
@@ -148,7 +149,7 @@ def _task(source: str, name: str, runs: Sequence[Run], space: Space, columns: Co
     table.append(text_or_typed(objective, [run.metrics[columns.objective] for run in usable]))
     options = replace(columns, task=None, objective=objective, rename=None)
     places, failed = [run.place for run in usable], _failed(runs, space, columns)
-    return from_source(pl.LazyFrame(table), space, options, Source(where, name, places.__getitem__, skipped, failed))
+    return from_source(pl.DataFrame(table), space, options, Source(where, name, places.__getitem__, skipped, failed))
 
 
 def _failed(runs: Sequence[Run], space: Space, columns: Columns) -> tuple[Array, ...]:
@@ -158,8 +159,8 @@ def _failed(runs: Sequence[Run], space: Space, columns: Columns) -> tuple[Array,
         return ()
     table = [*_parameters(failed, space, columns), pl.Series(OUTCOME, [0.0] * len(failed))]
     options = replace(columns, task=None, objective=OUTCOME, rename=None, target=None, on_bad_rows="skip")
-    rows, _ = parse(pl.LazyFrame(table), space, options, Source("failed runs", "failed"))
-    return tuple(points for u, *_ in rows.values() for points in u)
+    read = from_source(pl.DataFrame(table), space, options, Source("failed runs", "failed"))
+    return tuple(u for task in (*read.tasks, *read.constant) for u in task.u)
 
 
 def _judged(run: Run, space: Space, objective: str, key: str) -> Run:
