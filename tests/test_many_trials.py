@@ -14,7 +14,7 @@ from jumbo_bo.models.population import alone
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.search.argmax import Finite
 from jumbo_bo.space.space import Space
-from jumbo_bo.trials import MOST_FITTED, THINNED, Fits, Trial, Trials
+from jumbo_bo.trials import THINNED, Fits, Trial, Trials
 
 SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
 TABLE = Space({"a": IntDistribution(0, 59), "b": IntDistribution(0, 59)})
@@ -112,10 +112,24 @@ def test_a_table_is_searched_exactly_where_a_bound_allows_it():
         np.testing.assert_array_less(scores[good] - 1e-2, bounds[good])  # still bounds
 
 
-def test_past_300_trials_fits_are_few_and_a_resumed_study_makes_the_same_gp():
+@pytest.fixture
+def thinned(monkeypatch):
+    """Past 300 trials in place of 1,000, so that the tests are quick."""
+    monkeypatch.setattr("jumbo_bo.trials.EVERY", 300)
+
+
+def test_up_to_a_thousand_trials_every_one_is_followed_by_a_fit():
+    trials = told(1015)
+    assert [trials.first(n).fitted for n in (1, 300, 301, 999, 1000, 1009, 1010, 1015)] == [
+        *(1, 300, 301, 999, 1000, 1000),
+        *(1010, 1010),
+    ]
+
+
+def test_of_many_trials_fits_are_few_and_a_resumed_study_makes_the_same_gp(thinned):
     trials, fits = told(700), Fits()
     numbers = {n: trials.first(n).fitted for n in range(290, 701)}
-    assert all(numbers[n] == n for n in range(290, MOST_FITTED + 1))
+    assert all(numbers[n] == n for n in range(290, 301))
     assert all(n - n // THINNED <= numbers[n] <= n for n in numbers)
     assert len(set(numbers.values())) < 120
     for n in range(500, 520):
@@ -126,7 +140,7 @@ def test_past_300_trials_fits_are_few_and_a_resumed_study_makes_the_same_gp():
     np.testing.assert_array_equal(lived.alpha, resumed.alpha)
 
 
-def test_another_scale_of_the_values_is_another_fit():
+def test_another_scale_of_the_values_is_another_fit(thinned):
     few = told(305)
     wide = [Trial(t.u, t.params, t.y * (1.0 if i < 303 else 1e3)) for i, t in enumerate(few.rows)]
     shifted = [Trial(t.u, t.params, -1e-3 * 10.0 ** (i % 7)) for i, t in enumerate(few.rows)]
@@ -168,7 +182,7 @@ def test_what_was_left_out_is_asked_near_the_suggestion():
 
 
 @pytest.mark.parametrize("space", [SPACE, TABLE])
-def test_a_resumed_study_of_many_trials_suggests_the_same(space):
+def test_a_resumed_study_of_many_trials_suggests_the_same(space, thinned):
     optimizer = study(312, space)
     rng = np.random.default_rng(0)
     for _ in range(3):

@@ -28,7 +28,9 @@ Array = npt.NDArray[np.float64]
 
 OLD_TARGET_LIMIT = 300  # rows of D^f the exact GPs are conditioned on
 MOST_FITTED = 300  # trials that hyperparameters are fitted to, spread over all; the GP itself knows all of them
-THINNED = 100  # past them hyperparameters are fitted again after each hundredth more
+# Trials up to which hyperparameters are fitted after every one; past them after each hundredth more. With such gaps
+# from 300 on, a search in 12 dimensions (seed 100) was at 600 trials where it is at 450 without.
+EVERY, THINNED = 1_000, 100
 SAME_SCALE = 0.1  # of the logarithm of the values' scale: more is another scale
 
 
@@ -87,11 +89,12 @@ class Trials:
 
     @cached_property
     def fitted(self) -> int:
-        """The number of trials after which hyperparameters were last fitted: every one up to MOST_FITTED, then after
-        each hundredth more of them. Again at once when the scale of the values has changed, as they are in its units.
-        """
-        last = min(len(self), MOST_FITTED)
-        while last >= MOST_FITTED and last + last // THINNED <= len(self):
+        """The number of trials after which hyperparameters were last fitted. Again at once when the scale of the values
+        has changed, as they are in its units."""
+        if len(self) <= EVERY:
+            return len(self)
+        last = EVERY
+        while last + last // THINNED <= len(self):
             last += last // THINNED
         then, now = self.first(last).warp, self.warp
         same = then.sign == now.sign and abs(math.log(then.scale / now.scale)) < SAME_SCALE
@@ -177,22 +180,20 @@ class Fits:
         return known
 
     def _made(self, featurise: Featurise, trials: Trials, kernel: gps.Kernel, start: Array | None) -> gps.GP:
-        if len(trials) <= MOST_FITTED:
-            theta = self._found(featurise, trials, kernel, start)
-            return gps.build(kernel, theta, featurise(trials.u), trials.z)
         n, rows = trials.fitted, trials.known(self._most)
         some, latest = rows[rows < n], rows[rows >= n]
-        if self._base.get(kernel, (0,))[0] != n:
+        if self._base.get(kernel, (-1,))[0] != n:
             theta = self._found(featurise, trials.first(n), kernel, start)
             self._base[kernel] = n, gps.build(kernel, theta, featurise(trials.u[some]), trials.z[some])
-        return gps.extend(self._base[kernel][1], featurise(trials.u[latest]), trials.z[rows])
+        base = self._base[kernel][1]
+        return gps.extend(base, featurise(trials.u[latest]), trials.z[rows]) if len(latest) else base
 
     def _found(self, featurise: Featurise, trials: Trials, kernel: gps.Kernel, start: Array | None) -> Array:
         """From the hyperparameters after one trial less, but every few trials from scratch, so that a resumed study has
         few fits to repeat. Of many trials always from scratch, as there were none after one trial less."""
         n = len(trials)
         if (kernel, n) not in self._theta:
-            anew = from_scratch(n - trials.old) or n > MOST_FITTED
+            anew = from_scratch(n - trials.old) or n > EVERY
             if anew:
                 starts = [kernel.priors[0], *([] if start is None else [start])]
             else:
