@@ -8,20 +8,27 @@ import signal
 import socket
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
+from optuna.distributions import FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.history import History, Task
 from jumbo_bo.errors import UserError
+from jumbo_bo.learning.elsewhere import trained_by
+from jumbo_bo.learning.pretrain import Pretraining, pretrain
 from jumbo_bo.runner.coordinator import Running
 from jumbo_bo.runner.engines import OnRay
 from jumbo_bo.runner.run import run
+from jumbo_bo.space.space import Space
 from jumbo_bo.study.study_file import load
 
 ray = pytest.importorskip("ray", reason="needs the PyPI package ray (make test-integration installs it)")
@@ -116,6 +123,28 @@ class Saboteur:
             self.lost = True
             self.stored_then = {t.number: t.value for t in self.done}
             self.cluster.lose_a_node()
+
+
+def test_nets_that_learn_on_the_cluster_are_the_same(cluster: Cluster) -> None:
+    space = Space({"x": FloatDistribution(0, 1)})
+    u = space.sample(np.random.default_rng(0), 60)
+    old = History(space, (Task("a", u, np.sin(5 * u[:, 0])), Task("b", u, np.cos(5 * u[:, 0]))))
+    options = Pretraining(members=2, max_steps=100, gp_rows=0)
+    engine = OnRay(cluster.cluster.address)
+    with trained_by(engine.each), warnings.catch_warnings():
+        warnings.simplefilter("error")  # not on this machine instead
+        there = pretrain(old, options, seed=1)
+    here = pretrain(old, options, seed=1)
+    for ours, theirs in zip(here.layers, there.layers, strict=True):
+        np.testing.assert_array_equal(ours[0], theirs[0])
+    with pytest.warns(UserWarning, match="not done on the Ray cluster"):
+        assert engine.each(only_here, [(os.getpid(),), (os.getpid(),)]) == [True, True]
+
+
+def only_here(pid: int) -> bool:
+    if os.getpid() != pid:
+        raise ModuleNotFoundError("No module named 'jumbo_bo'")
+    return True
 
 
 def test_a_lost_node_loses_no_trial(cluster: Cluster, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Ensembles of pretrained nets: members side by side, one theta, and what averaging gives."""
 
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +12,7 @@ from two_tasks import ALONE, QUICK, SPACE, TWO, first, history, prepared, silent
 
 from jumbo_bo.learning import assembly, training
 from jumbo_bo.learning import pretrain as module
+from jumbo_bo.learning.elsewhere import trained_by
 from jumbo_bo.learning.features import latent, layers_of, side_by_side
 from jumbo_bo.learning.pretrain import PRESETS, pretrain
 
@@ -29,6 +32,21 @@ def members(monkeypatch):
 
     monkeypatch.setattr(assembly, "side_by_side", spy)
     return seen
+
+
+@pytest.mark.parametrize("target", [None, task("new", first, 12, 5)])
+def test_members_trained_in_other_processes_are_the_same(target):
+    old, options = replace(TWO, target=target), replace(QUICK, members=2, max_steps=100)
+    with (
+        ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool,
+        trained_by(lambda work, arguments: list(pool.map(work, *zip(*arguments, strict=True)))),
+    ):
+        elsewhere = pretrain(old, options, seed=3)
+    here = pretrain(old, options, seed=3)
+    for ours, theirs in zip(here.layers, elsewhere.layers, strict=True):
+        np.testing.assert_array_equal(ours[0], theirs[0])
+    assert here.info == elsewhere.info
+    assert here.theta.keys() == elsewhere.theta.keys()
 
 
 def test_an_ensemble_is_its_members_side_by_side(members):

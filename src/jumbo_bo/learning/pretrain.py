@@ -23,7 +23,8 @@ and the heads worse on all three datasets.
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ from threadpoolctl import threadpool_limits
 
 from jumbo_bo.data.history import History
 from jumbo_bo.errors import InputError
-from jumbo_bo.learning import training
+from jumbo_bo.learning import elsewhere, training
 from jumbo_bo.learning.assembly import Trained, assembled, prepared, sizes_of
 from jumbo_bo.learning.features import SD_FLOOR, Array, FeatureNet, layers_of
 from jumbo_bo.learning.training import PRESETS, ROUND, Array32, Data, Pretraining, Report, Rows, Target
@@ -80,15 +81,30 @@ def pretrain(
     data = prepared(history, tasks, chosen.members, seed)
     n = len(data[0].rows.x)
     n_steps = training.steps_per_member(chosen, n)
-    trained = []
-    with (
-        training.progress_bar(progress, n_steps * chosen.members, chosen.batch_size / n) as report,
-        jax.enable_x64(True) if history.target else nullcontext(),  # float64 for the GP terms; the net stays float32
-        threadpool_limits(1),  # a second thread mostly waits, and would give other last bits
-    ):
-        for member, its in enumerate(data):
-            trained.append(_train(its, chosen, seed, member, partial(report, member * n_steps)))
+    precise, each = history.target is not None, elsewhere.current()
+    with training.progress_bar(progress, n_steps * chosen.members, chosen.batch_size / n) as report, _usual(precise):
+        if each is None:
+            trained = [
+                _train(its, chosen, seed, member, partial(report, member * n_steps)) for member, its in enumerate(data)
+            ]
+        else:
+            found = each(_member, [(its, chosen, seed, member, precise) for member, its in enumerate(data)])
+            trained = [Trained(its, *result) for its, result in zip(data, found, strict=True)]
         return assembled(history, tasks, chosen, seed, trained)
+
+
+@contextmanager
+def _usual(precise: bool) -> Iterator[None]:
+    """`precise`: float64 for the GP terms; the net stays float32. One thread: a second one mostly waits, and would give
+    other last bits."""
+    with jax.enable_x64(True) if precise else nullcontext(), threadpool_limits(1):
+        yield
+
+
+def _member(data: Data, options: Pretraining, seed: int, member: int, precise: bool) -> tuple[Any, ...]:
+    """In another process: what `Trained` has beside the data, which need not travel back."""
+    with _usual(precise):
+        return _train(data, options, seed, member, lambda step, loss: None)[1:]
 
 
 def _train(data: Data, options: Pretraining, seed: int, member: int, report: Report) -> Trained:

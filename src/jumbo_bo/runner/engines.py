@@ -11,17 +11,22 @@ import re
 import socket
 import subprocess
 import sys
+import warnings
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 from jumbo_bo.errors import UserError, first_line
 from jumbo_bo.extras import require
+from jumbo_bo.learning.elsewhere import Each
 from jumbo_bo.runner import supervise
 from jumbo_bo.runner.supervise import held, take
 
 
 class Engine(Protocol):
+    @property
+    def each(self) -> Each | None: ...  # where nets learn from the old runs; None: in this process
     def start(self, folder: Path) -> None: ...
     def alive(self, folder: Path) -> bool: ...
     def close(self) -> None: ...
@@ -29,6 +34,8 @@ class Engine(Protocol):
 
 class Local:
     """A supervisor process per attempt, which outlives this one."""
+
+    each = None
 
     def __init__(self) -> None:
         self._children: list[subprocess.Popen[bytes]] = []
@@ -80,6 +87,15 @@ class OnRay:
             ) from None
         # Not retried by Ray: a lost attempt is started again, in a folder of its own, as after any other loss.
         self._evaluate = ray.remote(num_cpus=1, max_retries=0)(_evaluate)
+
+    def each(self, work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """A task for each. Nodes without jumbo-bo cannot do it; then it is done here."""
+        task = self._ray.remote(num_cpus=1)(work)
+        try:
+            return list(self._ray.get([task.remote(*several) for several in arguments]))
+        except self._ray.exceptions.RayError as error:
+            warnings.warn(f"not done on the Ray cluster ({first_line(error)}), but on this machine", stacklevel=2)
+            return [work(*several) for several in arguments]
 
     def start(self, folder: Path) -> None:
         self._tasks[folder] = self._evaluate.remote(str(folder))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from jumbo_bo.errors import UserError
+from jumbo_bo.learning.elsewhere import trained_by
 from jumbo_bo.runner.book import check_packages, opened_book
 from jumbo_bo.runner.coordinator import Coordinator, Ending, Watcher
 from jumbo_bo.runner.engines import Engine, Local
@@ -37,7 +38,8 @@ def run(
         engine = engine or Local()
         coordinator = Coordinator(book, engine, limit, watch, folder_id)
         try:
-            return coordinator.run()
+            with trained_by(engine.each):
+                return coordinator.run()
         except (KeyboardInterrupt, UserError):
             coordinator.stop()
             raise
