@@ -91,7 +91,7 @@ def test_bytes_that_are_no_text_are_refused(folder: Path) -> None:
     ("name", "arguments"),
     [
         ("study.column.nice", "init old.csv --force"),
-        ("data.history.parse", "import old.csv"),
+        ("data.stream.Collector.read", "import old.csv"),
         ("models.gp.Evidence.__call__", "ask study.toml"),
         ("space.space.Space.decode", "ask study.toml"),
     ],

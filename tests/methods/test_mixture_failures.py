@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.learning.failures import learn_success
@@ -114,6 +114,18 @@ def test_old_failures_are_saved_with_the_net(tmp_path):
     x = SPACE.transform(SPACE.sample(np.random.default_rng(1), 20))
     prior = np.full(20, 0.9)
     np.testing.assert_array_equal(again.success.probability(x, prior), optimizer.net.success.probability(x, prior))
+
+
+def test_a_batch_from_a_table_after_a_failure():
+    """A table is scored in parts, some of them empty, while trials are pending."""
+    grid = Space({"a": IntDistribution(0, 49), "b": IntDistribution(0, 49)})
+    optimizer = Optimizer(grid, seed=0)
+    for i in range(8):
+        suggestion = optimizer.ask()
+        optimizer.tell(suggestion, math.nan if i == 5 else abs(suggestion.params["a"] - 20) + suggestion.params["b"])
+    batch = optimizer.ask_many(6)
+    assert len({tuple(s.params.values()) for s in batch}) == 6
+    assert all(0 < s.explanation.success <= 1 for s in batch)
 
 
 def test_old_runs_without_a_failure_have_no_model_of_success():

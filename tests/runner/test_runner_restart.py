@@ -158,6 +158,8 @@ def test_interrupt_stops_and_the_next_run_repeats(study: StudyFile) -> None:
 class Nowhere:
     """Attempts vanish."""
 
+    each = None
+
     def start(self, folder: Path) -> None:
         pass
 

@@ -194,7 +194,7 @@ def feasible(score: Score, chance: Chance) -> Score:
 
     def total(blocks: Blocks) -> Array:
         scores = np.array(score(blocks), dtype=float)
-        close = scores > scores.max() - HOPELESS
+        close = scores > np.max(scores, initial=-np.inf) - HOPELESS
         scores[close] += np.log(chance(np.asarray(blocks["x"][close], dtype=float)))
         return scores
 
