@@ -42,7 +42,9 @@ OTHERS = [
     "methods/test_mixture_failures.py",
     "models/test_success.py",
     "models/test_joint_posterior.py",
+    "learning/test_heads.py",
     "test_fits.py",
+    "test_many_trials.py",
     "test_remaining.py",
     "test_ordinary_use.py",
 ]
