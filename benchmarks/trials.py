@@ -92,28 +92,15 @@ def jumbo(problem: Problem, net: FeatureNet, method: str, asks: int, batch: bool
 
 
 def gp_sampler(problem: Problem) -> Asker:
-    import greenlet  # noqa: F401 - without it GPSampler falls back to a slower search: that would flatter us
     import optuna
     import torch
+    from ask_time import gp_sampler as timed  # refuses to run without greenlet
 
     torch.set_num_threads(1)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-    distributions = dict(problem.space.distributions)
-
-    def measure(trials: list[Trial], seed: int) -> dict[str, float]:
-        study = optuna.create_study(sampler=optuna.samplers.GPSampler(seed=seed))
-        for params, value in trials:
-            study.add_trial(optuna.create_trial(params=params, distributions=distributions, value=value))
-        seconds = []
-        for _ in range(2):
-            start = time.process_time()
-            trial = study.ask(distributions)
-            seconds.append(time.process_time() - start)
-            study.tell(trial, problem.objective(trial.params, np.random.default_rng(seed)))
-        return {"first": seconds[0], "next": seconds[1]}
-
-    return measure
+    measure = timed(problem)
+    return lambda trials, seed: dict(zip(("first", "next"), measure(trials, seed), strict=True))
 
 
 def botorch(problem: Problem) -> Asker:

@@ -172,8 +172,11 @@ def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None,
     """`bound` is nowhere below the score; it is for tables."""
     if chance is not None:
         score, bound = feasible(score, chance), bound and feasible(bound, chance)
-    bounds = _bounds(view, view.domain, bound) if bound and isinstance(view.domain, Finite) else None
-    best = view.domain.argmax(score, view.rng, view.hints, view.taken, bounds=bounds)
+    search, where = view.domain, (view.rng, view.hints, view.taken)
+    if bound and isinstance(search, Finite):
+        best = search.argmax(score, *where, bounds=_bounds(view, search, bound))
+    else:
+        best = search.argmax(score, *where)
     likely = None if chance is None else float(chance(view.space.transform(best.u[None]))[0])
     return Choice(best, surrogate, success=likely)
 

@@ -155,15 +155,7 @@ class Cube:
     def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
         return self.argmax(score, rng, hints, hints[:0]).score
 
-    def argmax(
-        self,
-        score: Score,
-        rng: np.random.Generator,
-        hints: Array,
-        taken: Array,
-        smooth: bool = True,
-        bounds: Array | None = None,
-    ) -> Best:
+    def argmax(self, score: Score, rng: np.random.Generator, hints: Array, taken: Array, smooth: bool = True) -> Best:
         """Sobol' screening and the surroundings of the hints, then a search from the best few: CMA-ES where the score
         has jumps (the gate), else our own short evolution, whose points are all scored in one call per generation."""
         pool = _Pool(self.space, lambda u: score(self.featurise(u)))
