@@ -14,7 +14,7 @@ Notation
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -55,6 +55,7 @@ __all__ = [
     "Normal",
     "Term",
     "ard",
+    "best_theta",
     "build",
     "cholesky",
     "covariance",
@@ -246,14 +247,19 @@ def hallucinate(gp: GP, pending: Blocks) -> GP:
 
 
 def fit(kernel: Kernel, blocks: Blocks, y: Array, starts: Sequence[Array] = (), iterations: int = 100) -> GP:
+    """With the hyperparameters that fit best."""
+    return build(kernel, best_theta(kernel, blocks, y, starts, {"maxiter": iterations}), blocks, y)
+
+
+def best_theta(
+    kernel: Kernel, blocks: Blocks, y: Array, starts: Sequence[Array] = (), options: Mapping[str, float] | None = None
+) -> Array:
     """Maximum a posteriori hyperparameters by L-BFGS from each of `starts` (default: the priors' medians)."""
     median, sd = kernel.priors
     if len(y) == 0:
-        return build(kernel, median, blocks, y)
-    theta = maximum_a_posteriori(
-        Evidence(kernel, blocks, y), median, sd, starts, math.log(1e-8), {"maxiter": iterations, **TOLERANCE}
-    )
-    return build(kernel, theta, blocks, y)
+        return median
+    options = {"maxiter": 100, **TOLERANCE, **(options or {})}
+    return maximum_a_posteriori(Evidence(kernel, blocks, y), median, sd, starts, math.log(1e-8), options)
 
 
 def fit_adam(
