@@ -156,8 +156,7 @@ def _choice(view: View, gps: Weighted, chance: Chance | None) -> Choice:
     top = float(_expected(gps, tried).max())
     if not isinstance(view.domain, Finite):
         return _best(view, improvement(gps, top, may_repeat=True), mixture(gps), chance)
-    bound = improvement(gps, top, first=BOUNDING) if len(tried["1"]) > 2 * BOUNDING or len(view.pending) else None
-    return _best(view, improvement(gps, top), mixture(gps), chance, bound)
+    return _best(view, improvement(gps, top), mixture(gps), chance, improvement(gps, top, first=BOUNDING))
 
 
 def _nearby(view: View, gp: GP, u: Array, left: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:  # (d,) -> rows

@@ -70,9 +70,11 @@ class Finite:
     def rows_of(self, u: Array) -> npt.NDArray[np.intp]:  # (k, d) -> rows that equal one of them
         order, shadow = self._shadows
         here = u @ _mixing(self.u.shape[1])
-        ends = zip(np.searchsorted(shadow, here - 1e-8), np.searchsorted(shadow, here + 1e-8), u, strict=True)
-        found = [order[i:j][np.abs(self.u[order[i:j]] - row).max(axis=1) < 1e-9] for i, j, row in ends if i < j]
-        return np.unique(np.concatenate(found or [_NO_ROWS]))
+        start, stop = np.searchsorted(shadow, here - 1e-8), np.searchsorted(shadow, here + 1e-8)
+        found = stop - start
+        of, rank = np.repeat(np.arange(len(u)), found), np.arange(found.sum()) - np.repeat(np.cumsum(found) - found, found)
+        rows = order[start[of] + rank]
+        return np.unique(rows[np.abs(self.u[rows] - u[of]).max(axis=1, initial=0.0) < 1e-9])
 
     def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
         return float(np.max(score(self.blocks)))
@@ -89,21 +91,20 @@ class Finite:
         """The exact maximum over the rows not taken. A smooth score is first computed in single precision for all
         rows, then in double precision for those that could be best given the error seen on a sample. With `bounds`
         (N,), nowhere below the score, it is computed only where it could be best, and the bounds there become it."""
-        if not smooth or len(self.u) < 2 * SAMPLE:
-            return self.best_of(score(self.blocks), rng, taken)
-        open_rows = np.delete(np.arange(len(self.u)), self.rows_of(taken))
+        gone = self.rows_of(taken)
+        if not smooth or len(self.u) < 2 * SAMPLE or len(gone) >= len(self.u):
+            return self._best_of(score(self.blocks), rng, gone)
+        open_rows = np.delete(np.arange(len(self.u)), gone)
         if bounds is not None and len(open_rows) > 2 * SAMPLE:
-            return self.best_of(self._below(score, bounds, open_rows), rng, taken)
+            return self._best_of(self._below(score, bounds, open_rows), rng, gone)
         scores = score(self.rough).astype(float)
-        if len(open_rows) == 0:
-            return self.best_of(scores, rng, taken)  # says that the space is exhausted
         top = open_rows[np.argpartition(-scores[open_rows], SAMPLE)[:SAMPLE]] if len(open_rows) > SAMPLE else open_rows
         sample = np.concatenate([top, rng.choice(open_rows, SAMPLE)])
         error = float(np.max(np.abs(self._exact(score, sample) - scores[sample])))
         near = open_rows[scores[open_rows] >= scores[top].max() - 4 * error]
         exact = np.full(len(self.u), -np.inf)
         exact[near] = self._exact(score, near)
-        return self.best_of(exact, rng, taken)
+        return self._best_of(exact, rng, gone)
 
     def _below(self, score: Score, bounds: Array, open_rows: npt.NDArray[np.intp]) -> Array:  # -> (N,)
         """The score where it could be largest, elsewhere -inf. Rows are taken by falling bound, until that of the next
@@ -130,8 +131,10 @@ class Finite:
 
     def best_of(self, scores: Array, rng: np.random.Generator, taken: Array) -> Best:
         """Ties, as under a prior without data, are broken at random."""
+        return self._best_of(scores, rng, self.rows_of(taken))
+
+    def _best_of(self, scores: Array, rng: np.random.Generator, gone: npt.NDArray[np.intp]) -> Best:
         scores = scores.copy()
-        gone = self.rows_of(taken)
         if len(gone) >= len(self.u):
             raise SpaceExhausted(
                 f"all {len(self.u):,} configurations have been tried or are pending; there is nothing left to suggest"
