@@ -84,6 +84,7 @@ class Optimizer:
         self._pending = Pending()
         self._fits = Fits(self.recipe.most_trials)
         self._memory: dict[Hashable, Any] = {}
+        self._told: tuple[int, Trials] | None = None  # the last of `_finished`, and of how many trials
         self.suggestions: list[Suggestion] = []
 
     def ask(self, running: Sequence[Mapping[str, Any]] | None = None) -> Suggestion:
@@ -129,7 +130,8 @@ class Optimizer:
         points = None if configurations is None else told_points(self.space, told, configurations)
         gone = [math.isnan(t.y) if points is None else t.u.tobytes() in points for t in told]
         self._trials[self._n_old :] = [t for t, out in zip(told, gone, strict=True) if not out]
-        self._fits, self._memory = Fits(self.recipe.most_trials), {}  # both follow one growing list of trials
+        # They all follow one growing list of trials.
+        self._fits, self._memory, self._told = Fits(self.recipe.most_trials), {}, None
         return [t.params for t, out in zip(told, gone, strict=True) if out]
 
     @property
@@ -223,7 +225,10 @@ class Optimizer:
         return self._view(self._finished())
 
     def _finished(self) -> Trials:
-        return Trials.of(self._trials, self._n_old, self.space.d, self._known.warps, self.recipe.models_failures)
+        if self._told is None or self._told[0] != len(self._trials):
+            warps, apart = self._known.warps, self.recipe.models_failures
+            self._told = len(self._trials), Trials.of(self._trials, self._n_old, self.space.d, warps, apart)
+        return self._told[1]
 
     def _view(self, trials: Trials) -> View:
         pending = self._pending.points

@@ -35,7 +35,8 @@ class Triangle:
         self._by_rows, self._by_columns = rows * n + columns, columns * n + rows
 
     def of(self, matrix: Array) -> Array:  # (n, n) in C order -> (n (n + 1) / 2,)
-        return matrix.reshape(-1)[self._by_rows]
+        entries: Array = matrix.reshape(-1)[self._by_rows]
+        return entries
 
     def matrix(self, entries: Array) -> Array:  # (n (n + 1) / 2,) -> (n, n) in Fortran order, 0 above the diagonal
         full = np.zeros(self.n * self.n)

@@ -256,10 +256,7 @@ def hallucinate(gp: GP, pending: Blocks) -> GP:
     if len(next(iter(pending.values()))) == 0:
         return gp
     y = np.concatenate([gp.y, expected(gp, pending)])
-    if len(y) > FEW:
-        return extend(gp, pending, y)
-    blocks = {name: np.vstack([gp.blocks[name], pending[name]]) for name in gp.blocks}
-    return build(gp.kernel, gp.theta, blocks, y)
+    return extend(gp, pending, y) if len(gp.y) else build(gp.kernel, gp.theta, pending, y)
 
 
 def fit(kernel: Kernel, blocks: Blocks, y: Array, starts: Sequence[Array] = (), iterations: int = 100) -> GP:

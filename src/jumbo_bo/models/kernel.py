@@ -9,9 +9,10 @@ Notation
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -73,11 +74,13 @@ class Kernel:
         priors = [p for term in self.terms for p in term.priors()] + [self.noise]
         return np.log([p.median for p in priors]), np.array([p.sd for p in priors])
 
-    def slices(self) -> Iterator[tuple[Term, slice]]:
-        start = 0
-        for term in self.terms:
-            yield term, slice(start, start + term.n_params)
-            start += term.n_params
+    def slices(self) -> Sequence[tuple[Term, slice]]:
+        return self._slices
+
+    @cached_property
+    def _slices(self) -> Sequence[tuple[Term, slice]]:
+        ends = list(accumulate((term.n_params for term in self.terms), initial=0))
+        return tuple((term, slice(*ends[i : i + 2])) for i, term in enumerate(self.terms))
 
 
 def isotropic(block: str, width: int, variance: LogNormal = WEAK, length: LogNormal = WEAK) -> Term:
