@@ -115,10 +115,11 @@ class JumboMixture(NetRecipe):
 
     def models(self, view: View) -> Weighted:
         """Those that have a say, by weight; pending trials are hallucinated."""
-        cold = _alone(view)
+        any_value = len(view.u) > 0
+        cold = view.kept(("alone", any_value), lambda: _alone(view))
         if view.past is None:
             return [(1.0, view.model(cold))]
-        known = _population(view)
+        known = view.kept(("population", any_value), lambda: _population(view))
         odds = math.log(self.prior) - math.log1p(-self.prior) + view.fit(known).log_likelihood
         w = 0.5 * (1.0 + math.tanh(0.5 * (odds - view.fit(cold).log_likelihood)))
         heard = [(weight, kernel) for weight, kernel in ((w, known), (1.0 - w, cold)) if weight > NEGLIGIBLE]
