@@ -184,8 +184,8 @@ def _of_shortlist(view: View, cube: Cube, gps: Weighted, chance: Chance | None) 
 
 
 def _choice(view: View, gps: Weighted, chance: Chance | None) -> Choice:
-    tried = view.domain.featurise(np.vstack([view.u, view.pending]))
-    top = float(_expected(gps, tried).max())
+    tried = np.vstack([view.u, view.pending])
+    top = float(_expected(gps, view.domain.featurise(tried) if len(view.unknown) else gps[0][1].blocks).max())
     if not isinstance(view.domain, Finite):
         return _best(view, improvement(gps, top, may_repeat=True), mixture(gps), chance)
     bound = improvement(gps, top, predict=partial(optimistic, first=BOUNDING))

@@ -103,8 +103,9 @@ class Finite:
         one is below the best score; margins as in `argmax`."""
         rough, exact = np.full((2, len(self.u)), -np.inf)
         first = open_rows[np.argpartition(-bounds[open_rows], SAMPLE)[:SAMPLE]]
-        exact[first], rough[first] = self._exact(score, first), self._rough(score, first)
-        margin = 4 * float(np.max(np.abs(exact[first] - rough[first])))
+        some, rough[first] = first[: SAMPLE // 4], self._rough(score, first)
+        exact[some] = self._exact(score, some)
+        margin = 4 * float(np.max(np.abs(exact[some] - rough[some])))
         bounds[first] = rough[first]
         left = np.setdiff1d(open_rows[bounds[open_rows] >= rough.max() - margin], first)
         left, size = left[np.argsort(-bounds[left], kind="stable")], 2 * SAMPLE
