@@ -34,7 +34,16 @@ from jumbo_bo.data.history import History
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning.priors import level_variance
 from jumbo_bo.learning.training import Pretraining
-from jumbo_bo.methods.base import Chance, Choice, Surrogate, View, Weighted, gp_surrogate, space_filling
+from jumbo_bo.methods.base import (
+    Chance,
+    Choice,
+    Surrogate,
+    View,
+    Weighted,
+    from_scratch,
+    gp_surrogate,
+    space_filling,
+)
 from jumbo_bo.methods.nets import NetRecipe
 from jumbo_bo.methods.shortlist import Shortlist
 from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, expected, extend, hallucinate, optimistic, posterior
@@ -43,6 +52,7 @@ from jumbo_bo.models.population import alone, informed, population
 from jumbo_bo.models.success import MOST_ROWS, TYPICAL, Success, fit
 from jumbo_bo.search.acquisition import Score, log_expected_improvement
 from jumbo_bo.search.argmax import Best, Cube, Finite
+from jumbo_bo.search.evolution import Pool
 
 Array = npt.NDArray[np.float64]
 Said = Callable[[GP, Blocks], Normal]
@@ -52,6 +62,7 @@ NEARBY = 200  # of the trials that the models left out, those that they are told
 ROUNDS = 2  # of telling them and searching again; after one, a case of nine still went where trials spoke against it
 SAME = 0.01  # of a parameter's range: where a search goes as close as this to the last one, it is done
 BOUNDING = 64  # trials that bound the improvement in a table from above
+FURTHER = 24  # points that a search hands on to the one with a pending trial more
 HOPELESS = 20.0  # log of a ratio of improvements that no difference in the chance of success makes up for
 
 
@@ -76,7 +87,7 @@ class JumboMixture(NetRecipe):
             return first
         chance = self.success(view)
         if isinstance(view.domain, Cube) and len(view.unknown) == 0:
-            return _of_shortlist(view, view.domain, self.models(_without_pending(view)), chance)
+            return _of_shortlist(view, view.domain, self.models(view.before(0)), chance)
         if len(view.u) + len(view.pending) == 0:
             return _best(view, *_first(view), chance)
         gps, left = self.models(view), view.unknown
@@ -156,15 +167,11 @@ def _first(view: View) -> tuple[Score, Surrogate]:
     return improvement([(1.0, relative)], top), gp_surrogate(build(kernel, theta, blocks, view.z))
 
 
-def _without_pending(view: View) -> View:
-    return replace(view, pending=view.pending[:0], t=view.t - len(view.pending))
-
-
 def _of_shortlist(view: View, cube: Cube, gps: Weighted, chance: Chance | None) -> Choice:
     """In a continuous space, from models without pending trials. There is one search until the next trial is finished:
     while trials are pending, the best points it has seen are scored again, and a short search starts from them. All of
     it depends on the trials, those pending and the seed alone, so a resumed study suggests the same."""
-    before = _without_pending(view)
+    before = view.before(0)
 
     def searched() -> tuple[Shortlist, Surrogate]:
         top = float(np.max(_expected(gps, cube.featurise(view.u)), initial=-np.inf))
@@ -175,12 +182,27 @@ def _of_shortlist(view: View, cube: Cube, gps: Weighted, chance: Chance | None) 
     found, surrogate = view.latest("shortlist", (len(view.u), len(view.failed)), searched)
     if len(view.pending) == 0:
         return _chosen(view, cube.best(found.pool, view.rng, view.taken), surrogate, chance)
-    pending = cube.featurise(view.pending)
-    told = [(w, hallucinate(gp, pending)) for w, gp in gps]
+    pool, told = _searched_again(view, found, chance)
+    return _chosen(view, cube.best(pool, view.rng, view.taken), mixture(told), chance)
+
+
+def _searched_again(view: View, found: Shortlist, chance: Chance | None) -> tuple[Pool, Weighted]:
+    """With pending trials. A search also looks at what the one with a pending trial less has found, unless that is
+    every few trials, so that a resumed study has few searches to repeat."""
+    k, pending = len(view.pending), found.cube.featurise(view.pending)
+    told = [(w, hallucinate(gp, pending)) for w, gp in found.gps]
     top = float(np.max(sum(w * gp.y[len(view.u) :] for w, gp in told), initial=found.top))
     again = _feasible(improvement(told, top, may_repeat=True, predict=found.joined), chance)
-    best = found.best(again, _feasible(improvement(told, top, may_repeat=True), chance), view.rng, view.taken)
-    return _chosen(view, best, mixture(told), chance)
+    score = _feasible(improvement(told, top, may_repeat=True), chance)
+
+    def searched() -> Pool:
+        if from_scratch(k - 1):
+            return found.search(again, score, view.rng, view.u[:0])
+        before, _ = _searched_again(view.before(k - 1), found, chance)
+        return found.search(again, score, view.rng, before.latest(FURTHER))
+
+    key = len(view.u), len(view.failed), view.pending.tobytes()
+    return view.latest("searched again", key, searched), told
 
 
 def _choice(view: View, gps: Weighted, chance: Chance | None) -> Choice:
@@ -220,10 +242,9 @@ def _bounds(view: View, table: Finite, bound: Score) -> Array:  # -> (N,)
     """Of a table's scores. A pending trial leaves expectations as they are and lowers doubt, so bounds stay valid, and
     are kept, until a trial is finished. Not where models are told of further trials in between."""
 
-    def made() -> Array:
+    if len(view.unknown):
         return bound(table.rough).astype(float)
-
-    return made() if len(view.unknown) else view.while_pending_grows("bounds", made)
+    return view.while_pending_grows("bounds", lambda: bound(table.rough).astype(float))
 
 
 def _feasible(score: Score, chance: Chance | None) -> Score:

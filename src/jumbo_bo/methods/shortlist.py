@@ -13,11 +13,12 @@ from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal
 from jumbo_bo.models.pending import Seen, joined, seen
 from jumbo_bo.search.acquisition import Score
 from jumbo_bo.search.argmax import SCREEN, STARTS, Cube
-from jumbo_bo.search.evolution import SHORT, Best, Pool, evolve
+from jumbo_bo.search.evolution import FULL, SHORT, Pool, evolve
 
 Array = npt.NDArray[np.float64]
 
 KEPT = 256  # points of the screening, and as many of what followed
+STAGES = FULL.generations
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,14 @@ class Shortlist:
 
     @cached_property
     def u(self) -> Array:
-        """The best points, most of them spread over the space, the others close to where the search ended."""
-        scores = self.pool.scores
-        wide, deep = np.argsort(-scores[:SCREEN], kind="stable"), np.argsort(-scores[SCREEN:], kind="stable")
-        chosen: Array = self.pool.u[np.concatenate([wide[:KEPT], SCREEN + deep[:KEPT]])]
+        """The best points of the screening, and of every stage of what followed: the last ones are all close to one
+        that is pending by now."""
+        stages = [np.arange(SCREEN), *np.array_split(np.arange(SCREEN, len(self.pool.u)), STAGES)]
+        kept = [KEPT, *[KEPT // STAGES] * STAGES]
+        best = [
+            rows[np.argsort(-self.pool.scores[rows], kind="stable")[:n]] for rows, n in zip(stages, kept, strict=True)
+        ]
+        chosen: Array = self.pool.u[np.concatenate(best)]
         return chosen
 
     @cached_property
@@ -47,9 +52,12 @@ class Shortlist:
         """What a GP with pending trials says of the list."""
         return joined(gp, self._seen[gp.kernel])
 
-    def best(self, again: Score, score: Score, rng: np.random.Generator, taken: Array) -> Best:
-        """`again` is the score of the list, `score` that of any points."""
+    def search(self, again: Score, score: Score, rng: np.random.Generator, further: Array) -> Pool:
+        """`again` is the score of the list, `score` that of any points; `further` points are looked at as well."""
         pool = Pool(self.cube.space, lambda u: score(self.cube.featurise(u)))
         pool.u, pool.scores = self.u, again(self.blocks)
+        pool.begun = len(self.u)
+        if len(further):
+            pool.add(further)
         evolve(pool, pool.spread(STARTS), rng, SHORT)
-        return self.cube.best(pool, rng, taken)
+        return pool

@@ -32,7 +32,7 @@ class Plan(NamedTuple):
 
 
 FULL = Plan(12, 48, 12, 0.1)  # benchmarks/argmax.py
-SHORT = Plan(3, 24, 6, 0.05)  # from points that are good already
+SHORT = Plan(3, 24, 6, 0.1)  # from points that are good already
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Pool:
         self.space, self.score = space, score
         self.u = np.zeros((0, space.d))
         self.scores = np.zeros(0)
+        self.begun = 0  # points that it began with
 
     def add(self, u: Array) -> Array:
         u = self.space.snap(u)
@@ -66,6 +67,12 @@ class Pool:
                 break
             chosen.append(points[np.argmax(apart)])
         return np.array(chosen)
+
+    def latest(self, n: int) -> Array:  # -> (n, d)
+        """The best of the points that were added, not those it began with."""
+        added = self.u[self.begun :]
+        chosen: Array = added[np.argsort(-self.scores[self.begun :], kind="stable")[:n]]
+        return chosen
 
     def best(self, taken: Array) -> Best | None:
         gone = set(keys_of(taken))
