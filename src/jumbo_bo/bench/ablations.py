@@ -66,7 +66,7 @@ def _circuit(question: str, *variants: Variant) -> Ablation:
 
 
 _THRESHOLDS = (
-    *(Variant(f"JUMBO {x}", f"jumbo:threshold={x}" if x != "0.1" else "jumbo") for x in THRESHOLDS),
+    *(Variant(f"printed {x}", f"jumbo-printed:threshold={x}" if x != "0.1" else "jumbo-printed") for x in THRESHOLDS),
     Variant("Offline DKL", "offline-dkl"),
 )
 
@@ -82,7 +82,7 @@ ABLATIONS = {
         "Only the schematic score, or also phase margin and bandwidth? (paper, Figure 'Circuit', b)",
         *(
             Variant(f"{label}, {words}", method, options)
-            for label, method in (("joint GP", "jumbo-joint"), ("JUMBO", "jumbo"))
+            for label, method in (("joint GP", "jumbo-joint"), ("printed", "jumbo-printed"))
             for words, options in (("one signal", "tasks=1"), ("three signals", ""))
         ),
     ),
@@ -93,25 +93,25 @@ ABLATIONS = {
     ),
     "warm-block": _temporal(
         "Latent features, as the paper prints, or the net's outputs, as its code has it, for the warm-GP?",
-        Variant("JUMBO features", "jumbo"),
-        Variant("JUMBO outputs", "jumbo:warm=g"),
+        Variant("printed features", "jumbo-printed"),
+        Variant("printed outputs", "jumbo-printed:warm=g"),
         Variant("Offline DKL features", "offline-dkl"),
         Variant("Offline DKL outputs", "offline-dkl:warm=g"),
     ),
     "gate": _temporal(
         "The gate as printed, or the best cold score inside it?",
-        Variant("printed", "jumbo"),
-        Variant("constrained", "jumbo:gate=constrained"),
+        Variant("printed", "jumbo-printed"),
+        Variant("constrained", "jumbo-printed:gate=constrained"),
     ),
     "lambda": _temporal(
         "A dynamic lambda, or a constant 0.5? (paper, Figure 'Ablation on the dynamic choice')",
-        Variant("dynamic", "jumbo"),
-        Variant("constant", "jumbo-constant"),
+        Variant("printed, dynamic", "jumbo-printed"),
+        Variant("printed, constant", "jumbo-constant"),
     ),
     "blr": _temporal(
         "A GP on the features, or Bayesian linear regression? (paper, Figure c)",
-        Variant("GP", "jumbo"),
-        Variant("BLR", "jumbo-blr"),
+        Variant("printed, GP", "jumbo-printed"),
+        Variant("printed, BLR", "jumbo-blr"),
     ),
     "guard": _temporal(
         "The joint GP, without the test that may set the old runs aside, without the contrast, and with nets alone.",
@@ -126,7 +126,7 @@ ABLATIONS = {
         DATASETS,
         tuple(
             Variant(f"{label} {k}", method, f"tasks={k}" if k < 3 else "")
-            for label, method in (("joint GP", "jumbo-joint"), ("JUMBO", "jumbo"))
+            for label, method in (("joint GP", "jumbo-joint"), ("printed", "jumbo-printed"))
             for k in (1, 2, 3)
         ),
         axis="old tasks",
@@ -137,14 +137,17 @@ ABLATIONS = {
         ("parkinsons",),
         tuple(
             Variant(f"{label} {rows}", method, f"from=naval,rows={rows}")
-            for label, method in (("joint GP", "jumbo-joint"), ("JUMBO", "jumbo"))
+            for label, method in (("joint GP", "jumbo-joint"), ("printed", "jumbo-printed"))
             for rows in ROWS
         ),
         axis="old rows",
     ),
     "features": _temporal(
         "How many latent features n_z?",
-        *(Variant(f"JUMBO {n_z}", "jumbo" if n_z == 4 else f"jumbo:preset=hpo:n_z={n_z}") for n_z in (2, 4, 8, 16, 32)),
+        *(
+            Variant(f"printed {n_z}", "jumbo-printed" if n_z == 4 else f"jumbo-printed:preset=hpo:n_z={n_z}")
+            for n_z in (2, 4, 8, 16, 32)
+        ),
         axis="latent features",
     ),
 }

@@ -1,4 +1,4 @@
-"""Does the pretrained net compress the space? The quantities of Theorem 1 on FCNet, with kernels fitted by `jumbo`.
+"""Does the pretrained net compress the space? The quantities of Theorem 1 on FCNet, kernels fitted by `jumbo-printed`.
 
 Notation
     chi     the 62,208 configurations, as T(u);  Z: their features h
@@ -28,7 +28,7 @@ from jumbo_bo.data.warp import fit_warp
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.methods import METHODS
 from jumbo_bo.methods.gp_ucb import GPUCB
-from jumbo_bo.methods.jumbo import Jumbo
+from jumbo_bo.methods.jumbo_printed import JumboPrinted
 from jumbo_bo.models.gp import GP, Blocks, posterior
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.search import theory
@@ -65,7 +65,7 @@ def unrelated(problem: Problem, seed: int) -> Problem:
 
 
 def trace(
-    problem: Problem, recipe: Jumbo | GPUCB, seed: int, trials: int = TRIALS, net: FeatureNet | None = None
+    problem: Problem, recipe: JumboPrinted | GPUCB, seed: int, trials: int = TRIALS, net: FeatureNet | None = None
 ) -> Trace:
     """One run. `net`: already pretrained on the problem's history with this seed."""
     known = table(FCNET, problem.name)
@@ -81,7 +81,7 @@ def trace(
         view = optimizer.view()
         suggestion = optimizer.ask()
         row: Row = {"trial": t + 1}
-        if isinstance(recipe, Jumbo) and suggestion.explanation.inside_gate is not None:
+        if isinstance(recipe, JumboPrinted) and suggestion.explanation.inside_gate is not None:
             warm, cold = recipe.models(view)
             assert isinstance(view.domain, Finite)
             beta = view.beta(recipe.schedule, recipe.beta0)
@@ -106,7 +106,7 @@ def trace(
     for t, row in enumerate(rows):
         row["scaled_regret"] = float(f[best] - f[chosen[t]])
         row["simple"] = min(r["regret"] for r in rows[: t + 1])
-    models = recipe.models(final) if isinstance(recipe, Jumbo) and optimizer.net else None
+    models = recipe.models(final) if isinstance(recipe, JumboPrinted) and optimizer.net else None
     return Trace(rows, chosen, outside, gates, complements, models, final.domain.blocks, optimizer.net)
 
 
@@ -163,12 +163,12 @@ def gains(problem: Problem, run: Trace) -> list[Row]:
     return rows
 
 
-def recipes() -> dict[str, Jumbo | GPUCB]:
+def recipes() -> dict[str, JumboPrinted | GPUCB]:
     """The methods of experiment (c)."""
-    jumbo, alone = METHODS["jumbo"], METHODS["gp-ucb"]
-    assert isinstance(jumbo, Jumbo)
+    jumbo, alone = METHODS["jumbo-printed"], METHODS["gp-ucb"]
+    assert isinstance(jumbo, JumboPrinted)
     assert isinstance(alone, GPUCB)
-    return {"jumbo": jumbo, "jumbo, constrained": replace(jumbo, gate="constrained"), "gp-ucb": alone}
+    return {"jumbo-printed": jumbo, "jumbo-printed, constrained": replace(jumbo, gate="constrained"), "gp-ucb": alone}
 
 
 def _betas(n: int, delta: float, rounds: int) -> Array:
