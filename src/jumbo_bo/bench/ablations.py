@@ -20,7 +20,8 @@ from jumbo_bo.space.space import Array
 
 TEMPORAL = ("protein", "parkinsons", "naval")
 DATASETS = (*TEMPORAL, "slice")
-THRESHOLDS = ("0.0", "0.01", "0.05", "0.1", "0.2", "inf")
+THRESHOLDS = ("0.0", "0.01", "0.05", "0.1", "0.2", "inf")  # of the paper
+WIDER = ("0.0", "0.1", "0.5", "1.0", "inf")  # for a warm-GP that knows more
 NETS_ALONE = "jumbo-joint:preset=default:gp_rows=0"
 ROWS = (30, 100, 300, 1_000, 3_000, 10_000, 62_208)
 
@@ -72,7 +73,20 @@ _THRESHOLDS = (
 
 ABLATIONS = {
     "threshold": _temporal(
-        "How much does the threshold l_alpha of the gate matter? (paper, Table 'l_alpha')", *_THRESHOLDS
+        "How much does the threshold l_alpha of the gate matter? (paper, Table 'l_alpha')",
+        *(Variant(f"JUMBO {x}", f"jumbo:threshold={x}" if x != "0.5" else "jumbo") for x in WIDER),
+        *_THRESHOLDS,
+    ),
+    "parts": _temporal(
+        "JUMBO at its best with one part as the paper prints it: what made the difference?",
+        Variant("JUMBO", "jumbo"),
+        Variant("the paper's net", "jumbo:preset=hpo"),
+        Variant("exploration 10 exp(-t/T)", "jumbo:beta0=10,rate=1"),
+        Variant("may leave the gate", "jumbo:gate=printed"),
+        Variant("no contrast", "jumbo:contrast=false"),
+        Variant("never sets old runs aside", "jumbo:guard=inf"),
+        Variant("as printed", "jumbo-printed"),
+        Variant("as released", "jumbo-released"),
     ),
     "circuit-threshold": _circuit(
         "How much does the threshold l_alpha matter for the circuit? (paper, Table 'l_alpha', row 'Circuit')",
@@ -105,11 +119,15 @@ ABLATIONS = {
     ),
     "lambda": _temporal(
         "A dynamic lambda, or a constant 0.5? (paper, Figure 'Ablation on the dynamic choice')",
+        Variant("JUMBO, dynamic", "jumbo"),
+        Variant("JUMBO, constant", "jumbo:gate=constant"),
         Variant("printed, dynamic", "jumbo-printed"),
         Variant("printed, constant", "jumbo-constant"),
     ),
     "blr": _temporal(
         "A GP on the features, or Bayesian linear regression? (paper, Figure c)",
+        Variant("JUMBO, GP", "jumbo"),
+        Variant("JUMBO, BLR", "jumbo:linear=true"),
         Variant("printed, GP", "jumbo-printed"),
         Variant("printed, BLR", "jumbo-blr"),
     ),
@@ -126,7 +144,7 @@ ABLATIONS = {
         DATASETS,
         tuple(
             Variant(f"{label} {k}", method, f"tasks={k}" if k < 3 else "")
-            for label, method in (("joint GP", "jumbo-joint"), ("printed", "jumbo-printed"))
+            for label, method in (("JUMBO", "jumbo"), ("joint GP", "jumbo-joint"), ("printed", "jumbo-printed"))
             for k in (1, 2, 3)
         ),
         axis="old tasks",
