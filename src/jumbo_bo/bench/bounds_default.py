@@ -1,5 +1,5 @@
 """The bounds of sum_theory.py along runs on FCNet: of `jumbo-joint`, a sum of two kernels, and of the default, an
-average of two models.
+average of two models. And the gate of `jumbo`: its size, and how often it holds the optimum.
 
 Notation
     Psi     T points tell at most so much, in nats: about the part of the kernel that the old tasks explain (of rank r,
@@ -27,7 +27,9 @@ from jumbo_bo.bench import bounds_fcnet, fcnet, markdown
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import FCNET, table
 from jumbo_bo.data.warp import fit_warp
+from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.methods.joint import JumboJoint, joint_kernel
+from jumbo_bo.methods.jumbo import Jumbo
 from jumbo_bo.methods.mixture import JumboMixture
 from jumbo_bo.models.gp import GP, Blocks
 from jumbo_bo.models.kernel import Kernel, cold_kernel, covariance, variance
@@ -68,7 +70,18 @@ def row_of(source: str, name: str, seed: int, data: Path | None, trials: int = T
     label: Row = {"source": source, "problem": name, "seed": seed, "T": trials}
     sums = _sums(problem, joint, seed, trials)
     average = Optimizer(FCNET.space, joint.past, "minimize", trials, JumboMixture(), seed)
-    return label | sums | losses(problem, average, seed, trials)
+    return label | sums | losses(problem, average, seed, trials) | gate_of(problem, joint.net, seed, trials)
+
+
+def gate_of(problem: Problem, net: FeatureNet | None, seed: int, trials: int) -> Row:
+    """Along a run of `jumbo`: rounds with a gate, its share of the table, and how often it holds the optimum."""
+    run = bounds_fcnet.trace(problem, Jumbo(), seed, trials, net)
+    gated = [row for row in run.rows if "gate" in row]
+    row: Row = {"gated": len(gated) / trials, "regret": run.rows[-1]["simple"] / problem.unit}
+    for name in ("gate", "optimum_inside", "warm_sure_as_used"):
+        row[name] = float(np.mean([found[name] for found in gated])) if gated else None
+    row["largest_gate"] = max((found["gate"] for found in gated), default=None)
+    return row
 
 
 def _sums(problem: Problem, optimizer: Optimizer, seed: int, trials: int) -> Row:
@@ -156,8 +169,8 @@ def log_density(gp: GP, here: Blocks, z: float) -> float:
 
 def report(rows: list[Row]) -> str:
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    mean = frame.group_by("source", maintain_order=True).mean()
-    first, second = [], []
+    mean = frame.drop("problem").group_by("source", maintain_order=True).mean()
+    first, second, third = [], [], []
     for row in mean.iter_rows(named=True):
         own = frame.filter(pl.col("source") == row["source"])
         first.append(
@@ -177,6 +190,8 @@ def report(rows: list[Row]) -> str:
         peaks = {name: max(own[f"most_{name}"].to_list()) for name in MODELS}
         most = [f"{row[f'excess_{name}']:+.2f} (largest {peaks[name]:.2f})" for name in MODELS]
         second.append([row["source"], str(len(own)), f"{row['weight']:.2f}", *most])
+        share, size = (f"{row[name]:.1%}" for name in ("optimum_inside", "gate"))
+        third.append([row["source"], f"{row['gated']:.0%}", size, share, f"{row['warm_sure_as_used']:.0%}"])
     head = ["old task", "r", "Psi: old + new", "Psi, alone", "I, joint / alone", "residual variance"]
     head += ["bound, joint / alone", "with I", "R_T", "T times the range"]
     below = ["old task", "runs", "last weight of the old runs", *(f"excess over {name}" for name in MODELS)]
@@ -184,5 +199,8 @@ def report(rows: list[Row]) -> str:
     title, over = "# The bounds of the default", f"means over problems and {seeds} seed(s); in nats."
     limits = f"{math.log(1 / PRIOR):.2f} (population) and {math.log(1 / (1 - PRIOR)):.2f} (alone)"
     note = f"Log loss summed over the trials. With fixed hyperparameters the excess is at most {limits}."
-    parts = (title, f"FCNet, {TRIALS} trials, {over}", "## A sum of two kernels", markdown.table(head, first))
-    return markdown.document(*parts, "## An average of two models", note, markdown.table(below, second)) + "\n"
+    parts = [title, f"FCNet, {TRIALS} trials, {over}", "## A sum of two kernels", markdown.table(head, first)]
+    gates = ["old task", "rounds with a gate", "its share of the table", "holds the optimum"]
+    gates += ["f(x*) in the warm-GP's interval"]
+    parts += ["## An average of two models", note, markdown.table(below, second)]
+    return markdown.document(*parts, "## The gate of `jumbo`", markdown.table(gates, third)) + "\n"
