@@ -1,7 +1,5 @@
 """The GP against scikit-learn, finite differences and its own definition."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -213,16 +211,6 @@ def test_adam_fit_follows_the_paper_amplitude_one_and_a_better_likelihood():
     start = kernel.priors[0].copy()
     start[0] = 0.0
     assert model.log_likelihood > gps.build(kernel, start, blocks, y).log_likelihood
-
-
-def test_adam_fit_leaves_alone_what_is_fixed():
-    """A prior of sd 0 fixes amplitude and noise; the length scale is still learned."""
-    (term,) = KERNELS["iso"].terms
-    fixed = gps.Kernel((replace(term, variance=gps.LogNormal(10.0, 0.0)),), noise=gps.LogNormal(1e-8, 0.0))
-    blocks, y = data(12)
-    model = gps.fit_adam(fixed, blocks, y - y.mean(), start=np.zeros(3))
-    assert model.theta[[0, 2]] == pytest.approx(np.log([10.0, 1e-8]))
-    assert model.theta[1] != 0.0
 
 
 def test_irrelevant_inputs_get_longer_length_scales():
