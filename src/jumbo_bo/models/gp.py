@@ -280,20 +280,21 @@ def fit_adam(
     kernel: Kernel, blocks: Blocks, y: Array, start: Array | None = None, steps: int = 100, rate: float = 0.1
 ) -> GP:
     """The paper's own fit: gradient steps on the likelihood for length scales and noise, amplitude 1, no priors
-    ('Details of training the Gaussian Process hyper-parameters')."""
-    theta = (kernel.priors[0] if start is None else start).copy()
-    free = np.ones(len(theta))
+    ('Details of training the Gaussian Process hyper-parameters'). What has a prior of sd 0 stays at its median."""
+    median, sd = kernel.priors
+    fixed = sd == 0.0
+    theta = np.where(fixed, median, median if start is None else start)
     for term, s in kernel.slices():
-        if term.kind == "matern52":
-            theta[s.start], free[s.start] = 0.0, 0.0
+        if term.kind == "matern52" and not fixed[s.start]:
+            theta[s.start], fixed[s.start] = 0.0, True
     if len(y) == 0:
         return build(kernel, theta, blocks, y)
     objective = Evidence(kernel, blocks, y)
     first, second = np.zeros_like(theta), np.zeros_like(theta)
     for step in range(1, steps + 1):
-        gradient = objective(theta)[1] / len(y) * free
+        gradient = objective(theta)[1] / len(y) * ~fixed
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
         theta = theta + rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
-        theta[-1] = max(theta[-1], math.log(1e-6))
+        theta[-1] = theta[-1] if fixed[-1] else max(theta[-1], math.log(1e-6))
     return build(kernel, theta, blocks, y)
