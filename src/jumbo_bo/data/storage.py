@@ -19,7 +19,7 @@ from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 
 from jumbo_bo.data.tables import open_tables
-from jumbo_bo.errors import UserError, first_line
+from jumbo_bo.errors import QUOTED, UserError, brief, clip, first_line, masked
 from jumbo_bo.extras import command, require
 from jumbo_bo.paths import at_home
 
@@ -63,15 +63,16 @@ def checked(address: str) -> URL | None:
         if address.endswith(JOURNALS):
             return None
         raise UserError(
-            f"{address!r} is not a storage; write sqlite:///{address}, or a path that ends in {' or '.join(JOURNALS)}"
+            f"{brief(address)} is not a storage; write sqlite:///{clip(address, QUOTED)}, or a path that ends in "
+            f"{' or '.join(JOURNALS)}"
         )
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
     try:
         return make_url(address)
-    except ArgumentError:
-        raise UserError(f"{address!r} is not a database URL; write for example sqlite:///study.db") from None
+    except (ArgumentError, ValueError):  # ValueError: a port that is no number
+        raise UserError(f"{brief(address)} is not a database URL; write for example sqlite:///study.db") from None
 
 
 def sqlite_file(url: URL | None) -> Path | None:
@@ -92,16 +93,8 @@ def located(address: str, folder: Path) -> str:
 
 
 def shown(address: str) -> str:
-    """The address without its password."""
-    if "://" not in address:
-        return address
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    try:
-        return make_url(address).render_as_string(hide_password=True)
-    except ArgumentError:
-        return address
+    """The address without its password and other secrets."""
+    return masked(address)
 
 
 def _open(address: str, url: URL | None) -> BaseStorage:

@@ -23,12 +23,13 @@ import numpy as np
 import numpy.typing as npt
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from jumbo_bo.errors import InputError
+from jumbo_bo.errors import InputError, brief
 
 Array = npt.NDArray[np.float64]
 
 DIGITS = 12
 MAX_STEPS = 10**13  # beyond this, float64 cannot tell neighbouring steps (or log integers) apart
+LARGEST_INT = 2**53  # Optuna's storages keep parameters as 64-bit floats
 NARROW = 1.01  # a log range with high / low below this is treated as linear: the same scale, without lost digits
 EPS = float(np.finfo(float).epsneg)  # distance from 1.0 to the float before it
 
@@ -233,6 +234,11 @@ def axis_of(name: str, dist: BaseDistribution) -> Axis:
             return Ordinal(round((high - low) / step) + 1, low, step, integer=False)
         case FloatDistribution(low=low, high=high, log=log):
             return Continuous(low, high, log and high > NARROW * low)
+        case IntDistribution(low=low, high=high) if max(abs(low), abs(high)) > LARGEST_INT:
+            raise InputError(
+                f"{name!r} has the range {brief(low)} to {brief(high)}, beyond the whole numbers up to 2^53 = "
+                f"{LARGEST_INT:,} that a storage keeps exactly; use a smaller unit, or a float"
+            )
         case IntDistribution(low=low, high=high, step=step, log=log):
             _check_steps(name, low, high, step)
             return Ordinal((high - low) // step + 1, low, step, log=log)
@@ -255,15 +261,17 @@ def _check_steps(name: str, low: float, high: float, step: float) -> None:
 def _check_choices(name: str, choices: Sequence[Any]) -> None:
     for c in choices:
         if not isinstance(c, bool | int | float | str | tuple | None):
-            raise TypeError(f"{name!r} has the choice {c!r}; expected None, bool, int, float, str or a tuple of them")
+            raise TypeError(
+                f"{name!r} has the choice {brief(c)}; expected None, bool, int, float, str or a tuple of them"
+            )
     if len({_key(c) for c in choices}) < len(choices):
-        raise InputError(f"{name!r} has duplicate choices: {list(choices)}")
+        raise InputError(f"{name!r} has duplicate choices: {brief(list(choices))}")
 
 
 def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value) if isinstance(value, float) else abs(value) <= 2**53
+    return math.isfinite(value) if isinstance(value, float) else abs(value) <= LARGEST_INT
 
 
 def _key(value: Any) -> tuple[str, Any]:
@@ -273,9 +281,17 @@ def _key(value: Any) -> tuple[str, Any]:
 
 def _spelling(value: Any) -> str:
     """How a choice is recognised in a text file: '32.0' is 32, 'true' is True."""
-    text = str(value)
+    text = spelled(value)
     number = _number(text)
     return str(number) if math.isfinite(number) else text.lower() if text in ("True", "False") else text
+
+
+def spelled(value: Any) -> str:
+    """As text that can be written to a file."""
+    try:
+        return str(value).encode(errors="backslashreplace").decode()  # half of a pair of surrogates is no character
+    except (ValueError, RecursionError):  # too many digits, or too many levels
+        return brief(value)
 
 
 def as_numbers(values: Sequence[Any] | Array) -> Array:
