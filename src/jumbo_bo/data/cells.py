@@ -21,8 +21,9 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from jumbo_bo.data.frames import Source, as_text
 from jumbo_bo.errors import brief
 from jumbo_bo.extras import later
-from jumbo_bo.space.axes import Array, Axis, Continuous, as_numbers
+from jumbo_bo.space.axes import Array, Axis, Continuous
 from jumbo_bo.space.space import Space
+from jumbo_bo.space.values import as_numbers
 
 if TYPE_CHECKING:
     import polars as pl

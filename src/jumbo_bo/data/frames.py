@@ -12,8 +12,8 @@ import numpy as np
 from jumbo_bo.data.summary import Dropped
 from jumbo_bo.errors import InputError, brief
 from jumbo_bo.extras import later
-from jumbo_bo.space.axes import spelled
 from jumbo_bo.space.space import Array, Space
+from jumbo_bo.space.values import spelled
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,8 +11,8 @@ import polars as pl
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from jumbo_bo.errors import brief
-from jumbo_bo.space.axes import Array, as_numbers
 from jumbo_bo.space.space import Space
+from jumbo_bo.space.values import Array, as_numbers
 
 
 def words(column: str) -> list[str]:

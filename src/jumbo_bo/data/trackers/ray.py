@@ -26,8 +26,8 @@ from jumbo_bo.data.summary import some
 from jumbo_bo.data.trackers.runs import Run, entries, flat, mapping, parsed, to_history
 from jumbo_bo.errors import InputError, first_line
 from jumbo_bo.inputs import from_json, text_of
-from jumbo_bo.space.axes import as_numbers
 from jumbo_bo.space.space import Space
+from jumbo_bo.space.values import as_numbers
 
 UNFINISHED = ("PENDING", "RUNNING", "PAUSED")
 

@@ -25,8 +25,8 @@ from jumbo_bo.data.summary import Dropped, some
 from jumbo_bo.errors import InputError, MissingFile, brief
 from jumbo_bo.inputs import from_json
 from jumbo_bo.paths import at_home
-from jumbo_bo.space.axes import spelled
 from jumbo_bo.space.space import Array, Space
+from jumbo_bo.space.values import spelled
 
 # Reasons that speak against a configuration. A run that was killed, or whose machine was lost, says nothing about it.
 FAILURES = ("run failed", "trial failed")

@@ -24,8 +24,8 @@ from jumbo_bo.data.summary import some
 from jumbo_bo.data.trackers.runs import Run, entries, flat, mapping, parsed, to_history
 from jumbo_bo.errors import QUOTED, InputError, clip, first_line
 from jumbo_bo.inputs import check_regular, from_json, text_of
-from jumbo_bo.space.axes import spelled
 from jumbo_bo.space.space import Space
+from jumbo_bo.space.values import spelled
 
 BLOCK = 32768  # bytes; the log is a LevelDB log of protobuf messages
 FILE_HEADER, HEADER = 7, struct.Struct("<IHB")  # of a piece: checksum, length, kind
