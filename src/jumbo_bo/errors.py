@@ -60,6 +60,11 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def escaped(text: str) -> str:
+    """JSON that says the same, with such characters as JSON's own escapes."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def masked(text: str) -> str:
     """The text without passwords and other secrets of the addresses in it."""
     if "://" not in text:

@@ -176,7 +176,7 @@ def test_files_that_are_no_study(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is a folder, expected a file"):
         load(tmp_path)
     (tmp_path / "study.toml").write_bytes(b"name = '\xff'")
-    with pytest.raises(UserError, match="not a text file"):
+    with pytest.raises(UserError, match="is not text in UTF-8"):
         load(tmp_path / "study.toml")
 
 
