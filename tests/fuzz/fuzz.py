@@ -18,10 +18,12 @@ import random
 import resource
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -76,15 +78,16 @@ def outcome(target: str, seed: int, i: int, folder: Path) -> str:
     return "slow" if time.process_time() - start > SLOW else found
 
 
-def work(jobs: Sequence[tuple[str, int, int, int]]) -> None:
-    """In a process of its own: a line before each batch, one for each finding, and the counts after it."""
+def work(jobs: Sequence[tuple[str, int, int, int]], at: Path) -> None:
+    """In a process of its own: a line for each finding, and the counts of each batch. `at` tells where it is."""
+    place = os.open(at, os.O_RDWR)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with TemporaryDirectory() as folder:
         os.chdir(folder)
         for target, seed, start, end in jobs:
             began, read = time.process_time(), 0
             for i in range(start, end):
-                os.pwrite(3, f"{target} {i}".ljust(40).encode(), 0)
+                os.pwrite(place, f"{target} {i}".ljust(40).encode(), 0)
                 found = outcome(target, seed, i, Path(folder))
                 read += found == "read"
                 if found not in ("read", "refused"):
@@ -99,11 +102,8 @@ def run(jobs: Sequence[tuple[str, int, int, int]]) -> Iterator[tuple[str, Count]
         at = Path(folder) / "at"
         while left:
             at.write_text("")
-            handle = os.open(at, os.O_RDWR)
-            command = [sys.executable, __file__, "--work", json.dumps(left)]
-            shell = ["sh", "-c", 'exec "$@" 3<>"$0"', str(at), *command]
-            os.close(handle)
-            process = subprocess.Popen(shell, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            command = [sys.executable, __file__, "--work", json.dumps(left), "--at", str(at)]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             count = Count()
             assert process.stdout is not None
             for line in _lines(process, at):
@@ -117,6 +117,7 @@ def run(jobs: Sequence[tuple[str, int, int, int]]) -> Iterator[tuple[str, Count]
                     count.findings[rest[1]] += 1
                     count.first.setdefault(rest[1], rest[0])
             code = process.wait()
+            process.stdout.close()
             if left:  # it died
                 target, number = at.read_text().split() or [left[0][0], str(left[0][2])]
                 _, seed, start, end = left.pop(0)
@@ -128,13 +129,14 @@ def run(jobs: Sequence[tuple[str, int, int, int]]) -> Iterator[tuple[str, Count]
 
 def _lines(process: subprocess.Popen[str], at: Path) -> Iterator[str]:
     """What it prints. It is killed when the same input keeps it busy for too long."""
-    import threading
 
     def watch() -> None:
-        seen, since = "", time.monotonic()
-        while process.poll() is None:
+        seen = now = ""
+        since = time.monotonic()
+        while process.poll() is None and at.exists():
             time.sleep(0.5)
-            now = at.read_text()
+            with suppress(FileNotFoundError):  # all is done
+                now = at.read_text()
             if now != seen:
                 seen, since = now, time.monotonic()
             elif time.monotonic() - since > STUCK:
@@ -178,10 +180,11 @@ def main() -> int:
     options.add_argument("--seconds", type=float, default=60.0, help="of CPU time, shared by all targets")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--only", type=int, help="one input, with its traceback")
-    options.add_argument("--work", help=argparse.SUPPRESS)
+    for name in ("--work", "--at"):
+        options.add_argument(name, help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.work:
-        work(json.loads(given.work))
+        work(json.loads(given.work), Path(given.at))
         return 0
     from targets import TARGETS
 

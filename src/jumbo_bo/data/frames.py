@@ -88,9 +88,9 @@ def to_polars(frame: Any) -> Frame:
 
 
 def text_or_typed(name: str, values: Sequence[Any]) -> pl.Series:
-    """A column of Python values; mixed types become text, which the space reads back. So do lists and mappings: Polars
-    may take for ever to find out what is in them."""
-    if any(isinstance(value, list | tuple | dict) for value in values):
+    """A column of Python values; mixed types become text, which the space reads back. So do numbers beyond 64 bits, and
+    lists and mappings, as Polars may take for ever to find out what is in them."""
+    if any(isinstance(v, list | tuple | dict) or (isinstance(v, int) and abs(v) >= 2**63) for v in values):
         return as_text(name, values)
     try:
         return pl.Series(name, values)
