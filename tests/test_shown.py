@@ -119,9 +119,10 @@ def test_pipes_folders_and_other_encodings_are_refused(tmp_path: Path) -> None:
         check_regular(tmp_path / ("x" * 5000))
 
 
-def test_a_long_wait_says_for_what_and_how_long() -> None:
+def test_a_long_wait_says_for_what_and_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jumbo_bo.waiting.SHORT", 0.02)
     said = io.StringIO()
-    with redirect_stderr(said), waiting(f"http://me:{SECRET}@host\x1b[1m", 600, "then it ends", short=0.02):
+    with redirect_stderr(said), waiting(f"http://me:{SECRET}@host\x1b[1m", 600, "then it ends"):
         time.sleep(0.3)
     assert said.getvalue() == "Waiting for http://me:***@host\\x1b[1m (at most 10 min, then it ends) ...\n"
 

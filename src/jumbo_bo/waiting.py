@@ -13,12 +13,12 @@ SHORT = 2.0  # seconds
 
 
 @contextmanager
-def waiting(what: str, most: float, after: str = "", short: float = SHORT) -> Iterator[None]:
-    """Says so when the block takes longer than `short`. `most` is the longest it can take, in seconds, and `after` what
+def waiting(what: str, most: float, after: str = "") -> Iterator[None]:
+    """Says so when the block takes longer than SHORT. `most` is the longest it can take, in seconds, and `after` what
     happens then; the block itself has to end by then."""
     limit = f"{most:.0f} s" if most < 120 else f"{most / 60:.0f} min"
     text = f"Waiting for {what} (at most {limit}{after and ', '}{after}) ..."
-    timer = Timer(short, lambda: print(printable(masked(text)), file=sys.stderr, flush=True))
+    timer = Timer(SHORT, lambda: print(printable(masked(text)), file=sys.stderr, flush=True))
     timer.daemon = True
     timer.start()
     try:

@@ -210,8 +210,8 @@ def main() -> int:
 
 
 def _more(count: Count) -> int:
-    """As many inputs as take about five seconds."""
-    return max(BATCH, int(5 * count.inputs / max(count.seconds, 1e-3)))
+    """As many inputs as take about fifteen seconds: a new process takes two until it starts."""
+    return max(BATCH, int(15 * count.inputs / max(count.seconds, 1e-3)))
 
 
 if __name__ == "__main__":

@@ -64,7 +64,10 @@ fill = { opt = "adam" }
 [[history]]
 optuna = "sqlite:///old.db"
 """
-TELL = b'{"trial": 3, "value": 0.71}\n{"trial": 4, "failed": true}\n{"params": {"lr": 0.01, "units": 64, "opt": "sgd"}, "value": 0.8}'
+TELL = b"""{"trial": 3, "value": 0.71}
+{"trial": 4, "failed": true}
+{"params": {"lr": 0.01, "units": 64, "opt": "sgd"}, "value": 0.8}
+"""
 YAML = b"wandb_version: 1\nlr:\n    value: 0.001\nopt:\n    value: adam\nunits: {value: 64}\n"
 CONFIG = {"lr": 0.001, "units": 64, "opt": "adam"}
 RUN = {"name": "a", "state": "finished", "config": CONFIG, "summary": {"value": 0.5}}

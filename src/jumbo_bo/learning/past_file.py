@@ -140,7 +140,7 @@ def _put_together(kind: Any, value: Any, arrays: Arrays) -> Any:
     if names is not None:
         hints = get_type_hints(kind)
         return kind(**{name: _put_together(hints[name], value[name], arrays) for name in names})
-    if origin is tuple:
+    if origin is tuple and isinstance(value, list):
         kinds = [inner[0]] * len(value) if inner[1:] == (...,) else inner
         return tuple(_put_together(part, v, arrays) for part, v in zip(kinds, value, strict=True))
     if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -156,8 +156,8 @@ def _fits(value: Any, kind: Any) -> bool:
     origin = get_origin(kind)
     if origin is Literal:
         return value in get_args(kind)
-    if origin is np.ndarray or kind not in PLAIN:  # an array is never written as something else
-        return origin is not np.ndarray
+    if kind not in PLAIN:
+        return origin not in (np.ndarray, tuple)  # those are never written as something else
     return isinstance(value, PLAIN[kind]) and isinstance(value, bool) == (kind is bool)
 
 
