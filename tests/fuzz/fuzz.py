@@ -195,6 +195,13 @@ def main() -> int:
             TARGETS[names[0]](random.Random(f"{given.seed} {names[0]} {given.only}"), Path(folder))
         return 0
     counts: dict[str, Count] = {}
+    with suppress(KeyboardInterrupt):  # then what was found so far is shown
+        attack(names, given, counts)
+    print(table(counts))
+    return int(any(count.findings for count in counts.values()))
+
+
+def attack(names: Sequence[str], given: argparse.Namespace, counts: dict[str, Count]) -> None:
     if given.inputs:
         together(run([(name, given.seed, 0, given.inputs) for name in names]), counts)
     else:
@@ -205,8 +212,6 @@ def main() -> int:
             jobs = [(name, given.seed, counts[name].inputs, counts[name].inputs + _more(counts[name])) for name in poor]
             together(run(jobs), counts)
             print(f"{spent:,.0f} of {given.seconds:,.0f} s", file=sys.stderr)
-    print(table(counts))
-    return int(any(count.findings for count in counts.values()))
 
 
 def _more(count: Count) -> int:
