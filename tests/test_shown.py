@@ -34,7 +34,7 @@ def test_a_message_cannot_steer_a_terminal(bad: str) -> None:
     assert "\n" in text
     assert all(c.isprintable() or c == "\n" for c in text)
     text.encode()
-    assert printable("naïve \u00a0 日本 \t") == "naïve \u00a0 日本 \t"
+    assert printable("naïve \u00a0 日本\t") == "naïve \u00a0 日本\\t"
 
 
 def test_json_with_escapes_says_the_same() -> None:

@@ -12,8 +12,8 @@ from typing import Any
 LONGEST = 1500  # characters of a message; what is cut is in the middle, as the end says what to do
 QUOTED = 80  # characters of one thing in it
 
-# Terminals obey these; they turn text around, or cannot be written in UTF-8. Line feed and tab stay.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+# Terminals obey these; they turn text around, or cannot be written in UTF-8. A line feed stays.
+_UNPRINTABLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 _SECRETS = "pass|pwd|secret|token|signature|credential|api_?key|access_?key"
 _IN_QUERY = re.compile(rf"([?&;](?:[^=&;#\s]*(?:{_SECRETS})[^=&;#\s]*|sig)=)[^&;#\s'\"]*", re.IGNORECASE)
 _OF_USER = re.compile(r"(://[^:/?#@\s\[]*:)(?:\S*@|(?!\d*(?:\W|$))[^\s/?#]*())")  # to the '@', or what is no port

@@ -66,7 +66,7 @@ def flat(nested: Mapping[str, Any], separator: str, prefix: str = "") -> dict[st
     """{'opt': {'beta': 0.9}} -> {'opt.beta': 0.9}. A list becomes text that spells a choice which is a tuple."""
     out: dict[str, Any] = {}
     for key, value in nested.items():
-        name = f"{prefix}{key}"
+        name = spelled(f"{prefix}{key}")
         if isinstance(value, Mapping):
             out |= flat(value, separator, f"{name}{separator}")
         else:
