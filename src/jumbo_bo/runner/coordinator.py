@@ -18,6 +18,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -90,6 +91,7 @@ class Coordinator:
             self._optimizer()
         read, quiet, trouble = time.monotonic(), 0, 0.0  # the study, looks without news, since when there is trouble
         while True:
+            self.watch.tick(list(self.active.values()), self._n_finished(), self.limit)  # may raise KeyboardInterrupt
             try:
                 news = self._collect()
                 if news or time.monotonic() - read > REFRESH:
@@ -100,7 +102,6 @@ class Coordinator:
                 trouble, news = self._endure(error, trouble), True
                 read = -REFRESH  # whether the last write has happened is seen in the study
                 continue
-            self.watch.tick(list(self.active.values()), self._n_finished(), self.limit)
             if not self.active and (ending := self._ending()):
                 return ending
             quiet = 0 if news else quiet + 1
@@ -110,13 +111,14 @@ class Coordinator:
     def stop(self) -> None:
         """Ends the running attempts. Their trials stay running in the study, so the next run starts them again."""
         for running in self.active.values():
-            (running.folder / "stop").touch()
+            with suppress(FileNotFoundError):  # the runs folder was deleted
+                (running.folder / "stop").touch()
         deadline = time.monotonic() + GRACE + 2
         while any(map(self._is_at_work, self.active.values())) and time.monotonic() < deadline:
             time.sleep(SHORTEST)
 
     def _is_at_work(self, running: Running) -> bool:
-        return self.engine.alive(running.folder) and outcome(running.folder, self.file.job) is None
+        return self.engine.alive(running.folder) and outcome(running.folder, self.file.job, alive=True) is None
 
     # What has ended
 
@@ -125,7 +127,7 @@ class Coordinator:
         ended = 0
         for running in list(self.active.values()):
             alive = self.engine.alive(running.folder)  # asked first: the last act of the living is the result
-            end = outcome(running.folder, self.file.job)
+            end = outcome(running.folder, self.file.job, alive)
             if end is None and alive:
                 continue
             ended += 1
@@ -134,7 +136,7 @@ class Coordinator:
             elif end is not None and end.error is not None:
                 self._failed(running, end)
             else:
-                self._vanished(running, lost=end is None)
+                self._vanished(running)
         return ended > 0
 
     def _failed(self, running: Running, end: Outcome) -> None:
@@ -146,10 +148,10 @@ class Coordinator:
         else:
             self._finish(trial, end)
 
-    def _vanished(self, running: Running, lost: bool) -> None:
+    def _vanished(self, running: Running) -> None:
         """No fault of the configuration: killed from outside, or stopped with an earlier run."""
         trial = running.trial
-        self.lost[trial.number] += lost
+        self.lost[trial.number] += 1
         if self.lost[trial.number] > MOST_LOST:
             error = f"its process disappeared {MOST_LOST + 1} times without a result (killed, or out of memory)"
             self._finish(trial, Outcome(None, f"{error}; see {running.folder}", 0.0))

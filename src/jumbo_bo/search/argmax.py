@@ -151,6 +151,7 @@ class Cube:
 
     space: Space
     featurise: Featurise
+    allowed: Callable[[bytes], bool] = lambda _: True  # by the key of a point; see share.py
 
     def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
         return self.argmax(score, rng, hints, hints[:0]).score
@@ -171,7 +172,7 @@ class Cube:
         else:
             for start in starts:
                 _cma(pool, start, rng)
-        best = pool.best(taken)
+        best = pool.best(taken, self.allowed)
         return best if best is not None else self.random(rng, taken)
 
     def random(self, rng: np.random.Generator, taken: Array) -> Best:
@@ -223,10 +224,11 @@ class _Pool:
                 chosen.append(self.u[i])
         return np.array(chosen)
 
-    def best(self, taken: Array) -> Best | None:
+    def best(self, taken: Array, allowed: Callable[[bytes], bool]) -> Best | None:
         gone = set(_keys(taken))
         for i in np.argsort(-self.scores, kind="stable"):
-            if _keys(self.u[i][None])[0] not in gone:
+            (key,) = _keys(self.u[i][None])
+            if key not in gone and allowed(key):
                 return Best(self.u[i], float(self.scores[i]))
         return None
 
