@@ -49,7 +49,7 @@ def test_parameters_as_arguments_and_the_environment(study: StudyFile) -> None:
     run(file, 1, Log())
     folder, params = study.runs / "trial-0000" / "attempt-1", stored(study)[0].params
     assert (folder / "stdout").read_text() == f"['--x={params['x']}', '{params['kind']}']  0\n1\n"
-    assert (folder / "model").exists()
+    assert (folder / "files" / "model").exists()
     assert json.loads((folder / "params.json").read_text()) == params
 
 

@@ -126,9 +126,9 @@ def dashboard(
 class Progress:
     """A line for each finished trial, and in a terminal one below them that says what is going on."""
 
-    def __init__(self, screen: Console, interrupts: Interrupts) -> None:
+    def __init__(self, screen: Console, interrupts: Interrupts | None = None) -> None:
         self.screen, self.live = screen, Live(console=screen, auto_refresh=False, transient=True)
-        self.interrupts = interrupts
+        self.interrupts = interrupts or Interrupts()
         self.top: FrozenTrial | None = None
 
     def __enter__(self) -> Progress:

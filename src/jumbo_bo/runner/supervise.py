@@ -183,10 +183,18 @@ def take(path: Path, wait: bool = False) -> int | None:
 
 
 def held(path: Path) -> bool:
-    lock = take(path)
-    if lock is not None:
+    """Looked at without writing: not everybody who looks may."""
+    try:
+        lock = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
         os.close(lock)
-    return lock is None
+    return False
 
 
 if __name__ == "__main__":
