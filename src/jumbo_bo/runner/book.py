@@ -1,7 +1,8 @@
 """The study in its storage. A process may be killed between any two writes: what it leaves can be continued.
 
 User attributes of a trial, besides those of `studies.py`
-    runner      {"folder": id of the runs folder that evaluates it, "run": id of the trial}; none for `jumbo ask`
+    runner      {"folder": id of the runs folder that evaluates it, "run": id of the trial, "place": where that folder
+                is, for the case that it gets deleted}; none for `jumbo ask`
     claimed by  with the id of a runs folder: the same, while an enqueued trial is being claimed
     seconds     how long the evaluation took
     error       why a failed trial failed

@@ -32,6 +32,7 @@ from jumbo_bo.runner.attempt import Outcome, attempts, failures, outcome, prepar
 from jumbo_bo.runner.book import ERROR, RUNNER, SECONDS, Book, StorageTrouble, best, n_counted, runner
 from jumbo_bo.runner.build import build_optimizer
 from jumbo_bo.runner.engines import Engine
+from jumbo_bo.runner.place import check_folder, is_here, place_of
 from jumbo_bo.runner.stopping import Stopping
 from jumbo_bo.runner.supervise import GRACE
 from jumbo_bo.search.argmax import SpaceExhausted
@@ -76,7 +77,7 @@ class _Unusable(Exception):
 class Coordinator:
     def __init__(self, book: Book, engine: Engine, limit: int, watch: Watcher, folder_id: str) -> None:
         self.book, self.engine, self.limit, self.watch, self.folder_id = book, engine, limit, watch, folder_id
-        self.file = book.file
+        self.file, self.place = book.file, place_of(book.file)
         self.optimizer: Optimizer | None = None
         self.active: dict[int, Running] = {}  # trial number ->
         self.trials: list[FrozenTrial] = []
@@ -187,7 +188,7 @@ class Coordinator:
                 return True
         if len(self.active) >= self.file.job.workers or self._n_finished() + self._n_running() >= self.limit:
             return False
-        ours = {"folder": self.folder_id, "run": uuid.uuid4().hex}
+        ours = {"folder": self.folder_id, "run": uuid.uuid4().hex, "place": self.place}
         for trial in self.trials:
             if trial.state == TrialState.WAITING and self.book.claim(trial, ours):
                 self.trials = self.book.trials()
@@ -240,6 +241,7 @@ class Coordinator:
         return trial
 
     def _attempt(self, trial: FrozenTrial) -> None:
+        check_folder(self.file, self.folder_id)
         folder = prepare(self.file, trial)
         self.active[trial.number] = Running(trial, folder, time.time())
         self.engine.start(folder)
@@ -273,7 +275,7 @@ class Coordinator:
         return self.stopping.reached(self.optimizer)
 
     def _own_running(self) -> list[FrozenTrial]:
-        return [t for t in self._running() if runner(t)["folder"] == self.folder_id]
+        return [t for t in self._running() if is_here(t, self.folder_id, self.place)]
 
     def _running(self) -> list[FrozenTrial]:
         return [t for t in self.trials if t.state == TrialState.RUNNING and runner(t)]

@@ -123,7 +123,8 @@ def _wait(recorder: int, pipe: TextIO, folder: Path, deadline: float) -> tuple[b
             _signal(command, signal.SIGKILL)
             kill = float("inf")
         elif not (stopped or timed_out):
-            stopped, timed_out = (folder / "stop").exists(), now >= deadline
+            # Nobody waits for a command whose folder was deleted.
+            stopped, timed_out = (folder / "stop").exists() or not folder.exists(), now >= deadline
             if stopped or timed_out:
                 _signal(command, signal.SIGTERM)
                 kill = now + GRACE
