@@ -107,12 +107,15 @@ class PatientStorage(RDBStorage):
             wait = min(LONGEST, 2 * wait)
 
 
-def _is_of_the_connection(error: BaseException) -> bool:
-    from sqlalchemy.exc import InterfaceError, OperationalError
+def _is_of_the_connection(error: BaseException | None) -> bool:
+    """Also when what is raised is what the first error has led to."""
+    from sqlalchemy.exc import InterfaceError, OperationalError, PendingRollbackError
 
-    return isinstance(error, OperationalError | InterfaceError) or isinstance(
-        error.__cause__, OperationalError | InterfaceError
-    )
+    while error is not None:
+        if isinstance(error, OperationalError | InterfaceError | PendingRollbackError):
+            return True
+        error = error.__cause__
+    return False
 
 
 def _said(error: BaseException) -> str:
