@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,29 +75,31 @@ class Server:
         self.process.wait(30)
 
 
-def postgresql_server(folder: Path) -> Iterator[Server]:
+def postgresql_server() -> Iterator[Server]:
     pytest.importorskip("psycopg", reason="needs the PyPI package psycopg (make test-integration installs it)")
     if postgres_program("initdb") is None or postgres_program("postgres") is None:
         pytest.skip("needs the Debian package postgresql (apt-get install postgresql)")
-    server = Server(folder)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
+    # Not in pytest's folder: every pytest that starts closes that to other users.
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(Path(folder))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
 
 
 @pytest.fixture(scope="session")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgresql() -> Iterator[str]:
     """URL of an empty database of a server that lives as long as the tests."""
-    for server in postgresql_server(tmp_path_factory.mktemp("postgresql")):
+    for server in postgresql_server():
         yield server.url
 
 
 @pytest.fixture
-def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def own_server() -> Iterator[Server]:
     """One that a test may stop."""
-    yield from postgresql_server(tmp_path_factory.mktemp("server"))
+    yield from postgresql_server()
 
 
 def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
