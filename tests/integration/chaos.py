@@ -28,6 +28,7 @@ from optuna.trial import TrialState
 from jumbo_bo.runner.supervise import held
 
 WORKERS, PER_ROUND = 4, 8
+PATIENCE = 600.0  # seconds for a run to start a command: on a busy machine its imports alone may take minutes
 STUDY = f"""
 name = "killed"
 trials = 100000
@@ -70,10 +71,10 @@ class Attack:
         """Some kills, the last of which ends the run."""
         self.limit = len(self.kept) + 4 * WORKERS  # there must be something left to kill
         begun, run = len(self.log()), self.start()
-        lock, deadline = self.folder / "killed.runs" / "lock", time.monotonic() + 120
+        lock, deadline = self.folder / "killed.runs" / "lock", time.monotonic() + PATIENCE
         while not held(lock) or len(self.log()) == begun:
             assert run.poll() is None, self.output()
-            assert time.monotonic() < deadline, self.output()
+            assert time.monotonic() < deadline, f"{self.output()}\n{self.stalled(run, held(lock))}"
             time.sleep(0.01)
         for _ in range(self.rng.randrange(PER_ROUND)):
             time.sleep(self.rng.uniform(0.0, 0.15))
@@ -129,6 +130,15 @@ class Attack:
         command = [sys.executable, "-c", code, "run", "study.toml", "--trials", str(self.limit)]
         with (self.folder / "output").open("ab") as output:
             return subprocess.Popen(command, cwd=self.folder, stdout=output, stderr=output)
+
+    def stalled(self, run: subprocess.Popen[bytes], locked: bool) -> str:
+        """Whether a run that does nothing waits for something, or for the processor."""
+        words = Path(f"/proc/{run.pid}/stat").read_text().rpartition(")")[2].split()
+        used, load = sum(map(int, words[11:13])) / os.sysconf("SC_CLK_TCK"), os.getloadavg()[0]
+        return (
+            f"No command has started or ended for {PATIENCE:.0f} s. The run ({words[0]}, lock held: {locked}) has used "
+            f"{used:.1f} s of CPU at a load of {load:.0f}; below it: {self.processes()}"
+        )
 
     def output(self) -> str:
         return (self.folder / "output").read_text()[-5000:]

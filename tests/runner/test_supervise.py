@@ -141,6 +141,25 @@ def test_the_supervisor_outlives_the_recorder(tmp_path: Path, engine: Local) -> 
 
 
 @linux
+@pytest.mark.parametrize(("end", "code"), [("print(0.25)", 0), ("os._exit(3)", 3), ("os.kill(os.getpid(), 9)", -9)])
+def test_a_recorder_killed_before_it_wrote_leaves_the_exit_code(
+    tmp_path: Path, engine: Local, end: str, code: int
+) -> None:
+    folder = prepared(tmp_path, [*PYTHON, "-c", f"import os; print('up', flush=True); {end}"])
+    (folder / "ended.json.new").mkdir()  # so that it cannot, and tries again and again
+    supervisor = started(engine, folder)
+    (recorder,) = children(supervisor)
+    wait_for(lambda: all("Z" in _state(command) for command in children(recorder)))
+    kill(engine, recorder)
+    wait_for((folder / "result.json").exists)
+    assert json.loads((folder / "result.json").read_text())["exit"] == code
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@linux
 def test_without_a_recorder_the_command_can_still_be_stopped(tmp_path: Path, engine: Local) -> None:
     folder = prepared(tmp_path, [*PYTHON, "-c", "import time; print('up', flush=True); time.sleep(60)"])
     supervisor = started(engine, folder)

@@ -92,9 +92,19 @@ def _record(folder: Path, job: dict[str, Any], lock: int, tell: int, start: floa
         else:
             with suppress(BrokenPipeError):  # no supervisor any more
                 os.write(tell, f"{process.pid}\n".encode())
-            ended["exit"] = process.wait()
+            ended["exit"] = _exit_code(process)
         os.fsync(out.fileno())  # the value is in there
     _write_patiently(folder / "ended.json", ended | {"seconds": time.monotonic() - start})
+
+
+def _exit_code(process: subprocess.Popen[bytes]) -> int:
+    """Of a command that has ended. Where the system can do that, it stays there to be asked once more: should the
+    recorder be killed before it has written this down, the supervisor asks."""
+    if not hasattr(os, "waitid"):  # macOS
+        return process.wait()
+    found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert found is not None
+    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
 
 def _wait(recorder: int, pipe: TextIO, folder: Path, deadline: float) -> tuple[bool, bool, int | None]:
