@@ -13,7 +13,18 @@ from scipy.stats import t
 
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.data.warp import Warp
-from jumbo_bo.explain import Explanation, Parts, Prediction, _voices, in_digits, interval_reach, parts, predictions
+from jumbo_bo.explain import (
+    Explanation,
+    Parts,
+    Prediction,
+    _voices,
+    _without_this_point,
+    in_digits,
+    interval_reach,
+    parts,
+    predictions,
+    said,
+)
 from jumbo_bo.learning.pretrain import Pretraining, pretrain
 from jumbo_bo.methods import Choice, Surrogate
 from jumbo_bo.methods.base import gp_surrogate
@@ -67,10 +78,12 @@ def optimizer():
 
 def test_old_and_new_add_up_to_the_posterior_mean(optimizer):
     """Relative to the average finished trial, which the GP's means at the trials give."""
-    choice = optimizer.recipe(optimizer.view())
-    blocks = optimizer.view().domain.featurise(choice.best.u[None])
+    view = optimizer.view()
+    choice = optimizer.recipe(view)
+    blocks = view.domain.featurise(choice.best.u[None])
     gps = choice.surrogate.gps
-    p = parts(choice.surrogate, blocks)
+    old, new, _ = _without_this_point(choice.surrogate, view, blocks)
+    p = parts(choice.surrogate, said(choice.surrogate, blocks), old, new)
     average = sum(w * posterior(gp, gp.blocks).mean.mean() for w, gp in gps)
     assert p.old + p.new + average == pytest.approx(p.mean, abs=1e-9)
     assert p.mean == pytest.approx(sum(w * posterior(gp, blocks).mean[0] for w, gp in gps))
@@ -121,7 +134,7 @@ def test_the_interval_is_about_a_value_in_the_users_units(mean, sd, noise, sign)
     def predict(_):
         return Normal(np.array([mean]), np.array([sd]))
 
-    (p,) = predictions(Surrogate(predict, noisy(predict, noise)), {}, warp, sign, interval_reach(0, True))
+    (p,) = predictions(said(Surrogate(predict, noisy(predict, noise)), {}), warp, sign, interval_reach(0, True))
     assert p.low <= p.mean <= p.high
     ends = sorted(warp(sign * np.array([p.low, p.high])))
     spread = math.sqrt(sd**2 + noise)
@@ -224,3 +237,18 @@ def test_nine_of_ten_intervals_hold_the_value_that_then_came(old):
 )
 def test_numbers_have_the_digits_they_deserve(prediction, shown):
     assert in_digits(prediction) == shown
+
+
+def test_a_suggestion_is_explained_alike_by_a_process_that_made_the_ones_before_it_and_by_one_that_is_told_of_them():
+    space = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
+    rng = np.random.default_rng(0)
+    trials = [({"a": a, "b": b}, (a - 0.3) ** 2 + b) for a, b in rng.random((12, 2))]
+    batch, resumed = Optimizer(space), Optimizer(space)
+    for params, value in trials:
+        batch.tell(params, value)
+        resumed.tell(params, value)
+    *before, last = batch.ask_many(5)
+    again = resumed.ask(running=[s.params for s in before])
+    assert (again.params, again.why) == (last.params, last.why)
+    for name in ("old", "new", "predicted"):  # with and without pending trials the same up to rounding
+        assert getattr(again.explanation, name) == pytest.approx(getattr(last.explanation, name), nan_ok=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
@@ -96,7 +98,8 @@ def test_a_table_is_searched_exactly_where_a_bound_allows_it():
     table = Finite(TABLE.grid(), featurise)
     score, none = improvement([(1.0, gp)], float(gp.y.max())), np.zeros((0, 2))
     for taken in (none, table.u[np.argsort(-score(table.blocks))[:700]]):
-        bounds = improvement([(1.0, gp)], float(gp.y.max()), first=32)(table.rough).astype(float)
+        bound = improvement([(1.0, gp)], float(gp.y.max()), predict=partial(optimistic, first=32))
+        bounds = bound(table.rough).astype(float)
         asked = []
 
         def counted(blocks, asked=asked):

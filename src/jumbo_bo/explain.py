@@ -20,7 +20,7 @@ from scipy.special import ndtri, stdtrit
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.methods import Choice, View
 from jumbo_bo.methods.base import Surrogate, Weighted
-from jumbo_bo.models.gp import Blocks, mean_by_term, prior_mean
+from jumbo_bo.models.gp import Blocks, Normal, mean_by_term, prior_mean
 from jumbo_bo.neighbours import OldRun, Witnesses, nearest, repeated
 from jumbo_bo.trials import Trial
 
@@ -96,21 +96,39 @@ class Parts(NamedTuple):
     mean: float
 
 
+class Said(NamedTuple):
+    """What a model says of some points."""
+
+    blocks: Blocks
+    function: Normal
+    sd: Array  # of what a trial would show, noise included
+
+
+def said(surrogate: Surrogate, blocks: Blocks) -> Said:
+    return Said(blocks, surrogate.predict(blocks), surrogate.observed(blocks).sd)
+
+
 def explained(
-    choice: Choice, view: View, predicted: Prediction, told: Sequence[Trial], reference: Blocks, known: Witnesses | None
+    choice: Choice,
+    view: View,
+    here: Said | None,
+    predicted: Prediction,
+    told: Sequence[Trial],
+    reference: Blocks,
+    known: Witnesses | None,
 ) -> Explanation:
-    """`reference` as in `trust`, `known` as in `nearest`."""
-    surrogate, p, repeats = choice.surrogate, None, None
-    if surrogate is not None:
-        blocks = view.domain.featurise(choice.best.u[None])
-        p = parts(surrogate, blocks)
-        repeats = repeated(view.space, choice.best.u, told) if _hidden_by_noise(surrogate, blocks) else None
+    """`here` is what the choice's model says of it, `reference` as in `trust`, `known` as in `nearest`."""
+    p, repeats, share = None, None, None
+    if here is not None and choice.surrogate is not None:
+        old, new, share = _without_this_point(choice.surrogate, view, reference)
+        p = parts(choice.surrogate, here, old, new)
+        repeats = repeated(view.space, choice.best.u, told) if _hidden_by_noise(here) else None
     return Explanation(
         why=why(p, choice, view, predicted, repeats),
         predicted=predicted,
         old=p.old if p else math.nan,
         new=p.new if p else math.nan,
-        trust=0.0 if choice.aside else trust(surrogate, reference),
+        trust=0.0 if choice.aside else share,
         beta=choice.beta,
         inside_gate=choice.inside_gate,
         nearest=nearest(known, choice.best.u),
@@ -119,16 +137,32 @@ def explained(
     )
 
 
-def parts(surrogate: Surrogate, blocks: Blocks) -> Parts:  # blocks of the one chosen point
-    mean, gps = float(surrogate.predict(blocks).mean[0]), surrogate.gps
-    if not gps:
+def _without_this_point(surrogate: Surrogate, view: View, reference: Blocks) -> tuple[float, float, float | None]:
+    """The average of the trials as the old runs and as the trials have it, and `trust`. Pending trials do not change
+    what is expected, so it is the same for all suggestions until a trial is finished."""
+
+    def made() -> tuple[float, float, float | None]:
+        before = (0.0, 0.0)
+        if surrogate.gps and len(view.u):
+            finished = slice(None if len(view.unknown) else len(view.u))
+            some = {name: block[finished] for name, block in surrogate.gps[0][1].blocks.items()}
+            old, new = _by_source(surrogate.gps, some)
+            before = float(old.mean()), float(new.mean())
+        return *before, trust(surrogate, reference)
+
+    if len(view.unknown) or not surrogate.gps:
+        return made()
+    models = tuple((w, gp.theta.tobytes()) for w, gp in surrogate.gps)
+    return view.latest("explained", (len(view.u), len(view.failed), models), made)
+
+
+def parts(surrogate: Surrogate, here: Said, old_before: float = 0.0, new_before: float = 0.0) -> Parts:
+    """Of one point; `old_before` and `new_before` of the average trial."""
+    mean = float(here.function.mean[0])
+    if not surrogate.gps:
         return Parts(math.nan, math.nan, mean)
-    old, new = _by_source(gps, blocks)
-    (_, first), *_ = gps
-    if len(first.y):
-        old_before, new_before = _by_source(gps, first.blocks)
-        old, new = old - old_before.mean(), new - new_before.mean()
-    return Parts(float(old[0]), float(new[0]), mean)
+    old, new = _by_source(surrogate.gps, here.blocks)
+    return Parts(float(old[0]) - old_before, float(new[0]) - new_before, mean)
 
 
 def _by_source(gps: Weighted, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) -> old (m,), new (m,); old + new = mean
@@ -141,12 +175,10 @@ def _by_source(gps: Weighted, blocks: Blocks) -> tuple[Array, Array]:  # (m, .) 
     return np.asarray(old), np.asarray(new)
 
 
-def predictions(
-    surrogate: Surrogate, blocks: Blocks, warp: Warp, sign: float, reach: float, bounds: Bounds = ANY_VALUE
-) -> list[Prediction]:
+def predictions(here: Said, warp: Warp, sign: float, reach: float, bounds: Bounds = ANY_VALUE) -> list[Prediction]:
     """In the user's units. `reach` is how many standard deviations of a value the interval goes to either side; it ends
     at the bounds of what is possible."""
-    (mean, sd), far = surrogate.predict(blocks), reach * surrogate.observed(blocks).sd
+    (mean, sd), far = here.function, reach * here.sd
     middle, below, above = sign * warp.inverse(np.stack([mean, mean - sd, mean + sd]))
     ends = sign * warp.straight(np.stack([mean - far, mean + far]))
     low, high = np.minimum(middle, np.min(ends, axis=0)), np.maximum(middle, np.max(ends, axis=0))
@@ -173,11 +205,11 @@ def trust(surrogate: Surrogate | None, reference: Blocks) -> float | None:
     return float(old.var()) / total if total > 0 else 0.0
 
 
-def _hidden_by_noise(surrogate: Surrogate, blocks: Blocks) -> bool:
+def _hidden_by_noise(here: Said) -> bool:
     """Whether one more value here would be off by more than the function is in doubt. Otherwise a point close to a
     trial looks for a better one."""
-    doubt = float(surrogate.predict(blocks).sd[0])
-    return float(surrogate.observed(blocks).sd[0]) ** 2 - doubt**2 > doubt**2
+    doubt = float(here.function.sd[0])
+    return float(here.sd[0]) ** 2 - doubt**2 > doubt**2
 
 
 def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction, repeats: int | None = None) -> str:

@@ -20,7 +20,7 @@ from jumbo_bo.checks import checked_bounds, checked_recipe, told_points
 from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.errors import InputError
-from jumbo_bo.explain import UNKNOWN, Prediction, explained, interval_reach, predictions
+from jumbo_bo.explain import UNKNOWN, Prediction, Said, explained, interval_reach, predictions, said
 from jumbo_bo.known import Known, Remembered
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past import Past
@@ -85,6 +85,7 @@ class Optimizer:
         self._pending = Pending()
         self._fits = Fits(self.recipe.most_trials)
         self._memory: dict[Hashable, Any] = {}
+        self._told: tuple[int, Trials] | None = None  # the last of `_finished`, and of how many trials
         self.suggestions: list[Suggestion] = []
 
     def ask(
@@ -135,7 +136,8 @@ class Optimizer:
         points = None if configurations is None else told_points(self.space, told, configurations)
         gone = [math.isnan(t.y) if points is None else t.u.tobytes() in points for t in told]
         self._trials[self._n_old :] = [t for t, out in zip(told, gone, strict=True) if not out]
-        self._fits, self._memory = Fits(self.recipe.most_trials), {}  # both follow one growing list of trials
+        # They all follow one growing list of trials.
+        self._fits, self._memory, self._told = Fits(self.recipe.most_trials), {}, None
         return [t.params for t, out in zip(told, gone, strict=True) if out]
 
     @property
@@ -150,7 +152,7 @@ class Optimizer:
             view = self._view(trials)
             surrogate = self._surrogate(view)
             u = np.array([self.space.encode(params) for params in configurations]).reshape(-1, self.space.d)
-            return self._predictions(surrogate, u, view, trials.warp)
+            return self._predictions(said(surrogate, self._domain.featurise(u)), view, trials.warp)
 
     def remaining(self, gain: float = 0.0) -> float:
         """The probability that some configuration is better than the best one tried by more than `gain`, in the user's
@@ -229,7 +231,10 @@ class Optimizer:
         return self._view(self._finished())
 
     def _finished(self) -> Trials:
-        return Trials.of(self._trials, self._n_old, self.space.d, self._known.warps, self.recipe.models_failures)
+        if self._told is None or self._told[0] != len(self._trials):
+            warps, apart = self._known.warps, self.recipe.models_failures
+            self._told = len(self._trials), Trials.of(self._trials, self._n_old, self.space.d, warps, apart)
+        return self._told[1]
 
     def _view(self, trials: Trials) -> View:
         pending = self._pending.points
@@ -255,16 +260,16 @@ class Optimizer:
         best = choice.best
         listed = self.candidates is not None and best.index is not None
         params = dict(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
-        prediction = UNKNOWN
+        here, prediction = None, UNKNOWN
         if choice.surrogate is not None:
-            (prediction,) = self._predictions(choice.surrogate, best.u[None], view, warp)
+            here = said(choice.surrogate, self._domain.featurise(best.u[None]))
+            (prediction,) = self._predictions(here, view, warp)
         told = self._trials[self._n_old :]
-        explanation = explained(choice, view, prediction, told, self._reference, self._known.witnesses)
+        explanation = explained(choice, view, here, prediction, told, self._reference, self._known.witnesses)
         return Suggestion(len(self.suggestions), params, explanation)
 
-    def _predictions(self, surrogate: Surrogate, u: Array, view: View, warp: Warp) -> list[Prediction]:  # (m, d) ->
-        reach = interval_reach(len(view.z), bool(self._known.warps))
-        return predictions(surrogate, self._domain.featurise(u), warp, self._sign, reach, self.bounds)
+    def _predictions(self, here: Said, view: View, warp: Warp) -> list[Prediction]:
+        return predictions(here, warp, self._sign, interval_reach(len(view.z), bool(self._known.warps)), self.bounds)
 
     @cached_property
     def _reference(self) -> gps.Blocks:

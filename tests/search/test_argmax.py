@@ -11,12 +11,11 @@ from jumbo_bo.search.argmax import (
     Cube,
     Finite,
     SpaceExhausted,
-    _keys,
-    _Pool,
     domain_of,
     sobol,
 )
 from jumbo_bo.search.candidates import encode_candidates, listed
+from jumbo_bo.search.evolution import Pool, keys_of
 from jumbo_bo.space.space import Space
 
 GRID = Space({"a": IntDistribution(0, 6), "b": CategoricalDistribution(["x", "y", "z"])})
@@ -187,14 +186,14 @@ def test_the_surroundings_of_every_hint_are_looked_at():
 
 
 def test_searches_start_at_the_best_points_that_are_well_apart():
-    pool = _Pool(BOX, lambda u: -u[:, 0])
+    pool = Pool(BOX, lambda u: -u[:, 0])
     u = np.full((5, 5), 0.5)
     u[:, 0] = [0.3, 0.1, 0.15, 0.35, 0.9]
     pool.add(u)
     assert pool.spread(3)[:, 0].tolist() == [0.1, 0.35, 0.9]  # 0.15 and 0.3 are too near to 0.1
     assert pool.spread(2)[:, 0].tolist() == [0.1, 0.35]
-    assert pool.best(u[1:2]).u[0] == 0.15
-    assert pool.best(u) is None
+    assert pool.best(u[1:2], lambda _: True).u[0] == 0.15
+    assert pool.best(u, lambda _: True) is None
 
 
 def test_a_search_prints_nothing(rng, capfd):
@@ -259,8 +258,8 @@ def test_a_search_and_a_random_draw_never_return_a_taken_point(rng):
 
 def test_zero_and_minus_zero_are_the_same_point():
     taken = np.array([[-0.0, 1e-12, 0.3, 0.3 + 1e-12, -1e-12]])
-    assert _keys(taken) == _keys(np.array([[0.0, 0.0, 0.3, 0.3, 0.0]]))
-    assert _keys(taken) != _keys(np.array([[0.0, 0.0, 0.3, 0.3 + 1e-8, 0.0]]))
+    assert keys_of(taken) == keys_of(np.array([[0.0, 0.0, 0.3, 0.3, 0.0]]))
+    assert keys_of(taken) != keys_of(np.array([[0.0, 0.0, 0.3, 0.3 + 1e-8, 0.0]]))
 
 
 def test_random_skips_taken_points(rng):

@@ -9,7 +9,7 @@ Notation
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -74,6 +74,10 @@ class View:
     def rng(self) -> np.random.Generator:
         """The generator of this suggestion. Each call starts it anew, so the order of use does not matter."""
         return np.random.default_rng([self.seed, self.t])
+
+    def before(self, pending: int) -> View:
+        """As it was when so many trials were pending, in the order they were proposed."""
+        return replace(self, pending=self.pending[:pending], t=self.t - len(self.pending) + pending)
 
     @property
     def taken(self) -> Array:

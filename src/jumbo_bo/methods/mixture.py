@@ -23,6 +23,7 @@ may be far better on the new one. The level of the values is not known yet and t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -33,22 +34,35 @@ from jumbo_bo.data.history import History
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning.priors import level_variance
 from jumbo_bo.learning.training import Pretraining
-from jumbo_bo.methods.base import Chance, Choice, Surrogate, View, Weighted, gp_surrogate, space_filling
+from jumbo_bo.methods.base import (
+    Chance,
+    Choice,
+    Surrogate,
+    View,
+    Weighted,
+    from_scratch,
+    gp_surrogate,
+    space_filling,
+)
 from jumbo_bo.methods.nets import NetRecipe
-from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, expected, extend, optimistic, posterior
+from jumbo_bo.methods.shortlist import Shortlist
+from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, expected, extend, hallucinate, optimistic, posterior
 from jumbo_bo.models.kernel import term_covariance
 from jumbo_bo.models.population import alone, informed, population
 from jumbo_bo.models.success import MOST_ROWS, TYPICAL, Success, fit
 from jumbo_bo.search.acquisition import Score, log_expected_improvement
-from jumbo_bo.search.argmax import Finite
+from jumbo_bo.search.argmax import Best, Cube, Finite
+from jumbo_bo.search.evolution import Pool
 
 Array = npt.NDArray[np.float64]
+Said = Callable[[GP, Blocks], Normal]
 
 NEGLIGIBLE = 1e-4  # weight of a model that is not asked, as it would change nothing
 NEARBY = 200  # of the trials that the models left out, those that they are told of where the search would go
 ROUNDS = 2  # of telling them and searching again; after one, a case of nine still went where trials spoke against it
 SAME = 0.01  # of a parameter's range: where a search goes as close as this to the last one, it is done
 BOUNDING = 64  # trials that bound the improvement in a table from above
+FURTHER = 24  # points that a search hands on to the one with a pending trial more
 HOPELESS = 20.0  # log of a ratio of improvements that no difference in the chance of success makes up for
 
 
@@ -72,8 +86,10 @@ class JumboMixture(NetRecipe):
         if view.past is None and (first := space_filling(view, self.initial)):
             return first
         chance = self.success(view)
+        if isinstance(view.domain, Cube) and len(view.unknown) == 0:
+            return _of_shortlist(view, view.domain, self.models(view.before(0)), chance)
         if len(view.u) + len(view.pending) == 0:
-            return _first(view, chance)
+            return _best(view, *_first(view), chance)
         gps, left = self.models(view), view.unknown
         choice = _choice(view, gps, chance)
         for _ in range(ROUNDS if len(left) else 0):  # what the models left out near there may speak against it
@@ -110,10 +126,11 @@ class JumboMixture(NetRecipe):
 
     def models(self, view: View) -> Weighted:
         """Those that have a say, by weight; pending trials are hallucinated."""
-        cold = _alone(view)
+        any_value = len(view.u) > 0
+        cold = view.kept(("alone", any_value), lambda: _alone(view))
         if view.past is None:
             return [(1.0, view.model(cold))]
-        known = _population(view)
+        known = view.kept(("population", any_value), lambda: _population(view))
         odds = math.log(self.prior) - math.log1p(-self.prior) + view.fit(known).log_likelihood
         w = 0.5 * (1.0 + math.tanh(0.5 * (odds - view.fit(cold).log_likelihood)))
         heard = [(weight, kernel) for weight, kernel in ((w, known), (1.0 - w, cold)) if weight > NEGLIGIBLE]
@@ -141,22 +158,59 @@ def _levelled(kernel: Kernel, view: View) -> Kernel:
     return replace(kernel, terms=(replace(level, variance=known), *others))
 
 
-def _first(view: View, chance: Chance | None) -> Choice:
+def _first(view: View) -> tuple[Score, Surrogate]:
     kernel = _alone(view) if view.past is None else _population(view)
     level, *others = kernel.terms
     blocks, theta = view.domain.featurise(view.u), kernel.priors[0]
     relative = build(replace(kernel, terms=tuple(others)), theta[level.n_params :], blocks, view.z)
     top = view.domain.maximum(lambda at: posterior(relative, at).mean, view.rng, view.hints)
-    known = gp_surrogate(build(kernel, theta, blocks, view.z))
-    return _best(view, improvement([(1.0, relative)], top), known, chance)
+    return improvement([(1.0, relative)], top), gp_surrogate(build(kernel, theta, blocks, view.z))
+
+
+def _of_shortlist(view: View, cube: Cube, gps: Weighted, chance: Chance | None) -> Choice:
+    """In a continuous space, from models without pending trials. There is one search until the next trial is finished:
+    while trials are pending, the best points it has seen are scored again, and a short search starts from them. All of
+    it depends on the trials, those pending and the seed alone, so a resumed study suggests the same."""
+    before = view.before(0)
+
+    def searched() -> tuple[Shortlist, Surrogate]:
+        top = float(np.max(_expected(gps, cube.featurise(view.u)), initial=-np.inf))
+        of_trials = improvement(gps, top, may_repeat=True), mixture(gps)
+        score, surrogate = of_trials if len(view.u) else _first(before)
+        return Shortlist(cube, cube.search(_feasible(score, chance), before.rng, before.hints), gps, top), surrogate
+
+    found, surrogate = view.latest("shortlist", (len(view.u), len(view.failed)), searched)
+    if len(view.pending) == 0:
+        return _chosen(view, cube.best(found.pool, view.rng, view.taken), surrogate, chance)
+    pool, told = _searched_again(view, found, chance)
+    return _chosen(view, cube.best(pool, view.rng, view.taken), mixture(told), chance)
+
+
+def _searched_again(view: View, found: Shortlist, chance: Chance | None) -> tuple[Pool, Weighted]:
+    """With pending trials. A search also looks at what the one with a pending trial less has found, unless that is
+    every few trials, so that a resumed study has few searches to repeat."""
+    k, pending = len(view.pending), found.cube.featurise(view.pending)
+    told = [(w, hallucinate(gp, pending)) for w, gp in found.gps]
+    top = float(np.max(sum(w * gp.y[len(view.u) :] for w, gp in told), initial=found.top))
+    again = _feasible(improvement(told, top, may_repeat=True, predict=found.joined), chance)
+    score = _feasible(improvement(told, top, may_repeat=True), chance)
+
+    def searched() -> Pool:
+        if from_scratch(k - 1):
+            return found.search(again, score, view.rng, view.u[:0])
+        before, _ = _searched_again(view.before(k - 1), found, chance)
+        return found.search(again, score, view.rng, before.latest(FURTHER))
+
+    key = len(view.u), len(view.failed), view.pending.tobytes()
+    return view.latest("searched again", key, searched), told
 
 
 def _choice(view: View, gps: Weighted, chance: Chance | None) -> Choice:
-    tried = view.domain.featurise(np.vstack([view.u, view.pending]))
-    top = float(_expected(gps, tried).max())
+    tried = np.vstack([view.u, view.pending])
+    top = float(_expected(gps, view.domain.featurise(tried) if len(view.unknown) else gps[0][1].blocks).max())
     if not isinstance(view.domain, Finite):
         return _best(view, improvement(gps, top, may_repeat=True), mixture(gps), chance)
-    bound = improvement(gps, top, first=BOUNDING) if len(tried["1"]) > 2 * BOUNDING or len(view.pending) else None
+    bound = improvement(gps, top, predict=partial(optimistic, first=BOUNDING))
     return _best(view, improvement(gps, top), mixture(gps), chance, bound)
 
 
@@ -170,13 +224,16 @@ def _nearby(view: View, gp: GP, u: Array, left: npt.NDArray[np.intp]) -> npt.NDA
 
 def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None, bound: Score | None = None) -> Choice:
     """`bound` is nowhere below the score; it is for tables."""
-    if chance is not None:
-        score, bound = feasible(score, chance), bound and feasible(bound, chance)
+    score, bound = _feasible(score, chance), bound and _feasible(bound, chance)
     search, where = view.domain, (view.rng, view.hints, view.taken)
     if bound and isinstance(search, Finite):
         best = search.argmax(score, *where, bounds=_bounds(view, search, bound))
     else:
         best = search.argmax(score, *where)
+    return _chosen(view, best, surrogate, chance)
+
+
+def _chosen(view: View, best: Best, surrogate: Surrogate, chance: Chance | None) -> Choice:
     likely = None if chance is None else float(chance(view.space.transform(best.u[None]))[0])
     return Choice(best, surrogate, success=likely)
 
@@ -185,10 +242,13 @@ def _bounds(view: View, table: Finite, bound: Score) -> Array:  # -> (N,)
     """Of a table's scores. A pending trial leaves expectations as they are and lowers doubt, so bounds stay valid, and
     are kept, until a trial is finished. Not where models are told of further trials in between."""
 
-    def made() -> Array:
+    if len(view.unknown):
         return bound(table.rough).astype(float)
+    return view.while_pending_grows("bounds", lambda: bound(table.rough).astype(float))
 
-    return made() if len(view.unknown) else view.while_pending_grows("bounds", made)
+
+def _feasible(score: Score, chance: Chance | None) -> Score:
+    return score if chance is None else feasible(score, chance)
 
 
 def feasible(score: Score, chance: Chance) -> Score:
@@ -204,14 +264,14 @@ def feasible(score: Score, chance: Chance) -> Score:
     return total
 
 
-def improvement(gps: Weighted, best: float, may_repeat: bool = False, first: int | None = None) -> Score:
+def improvement(gps: Weighted, best: float, may_repeat: bool = False, predict: Said = posterior) -> Score:
     """log sum_i w_i EI_i. Where a trial may be repeated, EI_i is multiplied by 1 - sqrt(s_i / (sd_i^2 + s_i)), s_i the
     noise variance (Huang et al., 'Global optimization of stochastic black-box systems via sequential kriging
-    meta-models', 2006): a trial next to another one tells little, as noise would hide what it adds. With `first`, as in
-    `optimistic`, no less than that: improvement grows with the sd."""
+    meta-models', 2006): a trial next to another one tells little, as noise would hide what it adds. If
+    `predict` is `optimistic`, no less than that: improvement grows with the sd."""
 
     def part(w: float, gp: GP, blocks: Blocks) -> Array:
-        mean, sd = posterior(gp, blocks) if first is None else optimistic(gp, blocks, first)
+        mean, sd = predict(gp, blocks)
         told = np.log1p(-np.sqrt(gp.noise / (np.asarray(sd, dtype=float) ** 2 + gp.noise))) if may_repeat else 0.0
         return np.asarray(math.log(w) + log_expected_improvement(mean, sd, best) + told)
 

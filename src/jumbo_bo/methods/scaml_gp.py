@@ -136,18 +136,19 @@ class SumEvidence:
 
     def __init__(self, old: Sequence[GP], kernel: Kernel, blocks: Blocks, y: Array) -> None:
         normals = [joint(gp, blocks) for gp in old]
-        self.means = np.stack([mean for mean, _ in normals], axis=1)  # (n, K)
-        self.covs = np.stack([cov.ravel() for _, cov in normals])  # (K, n n)
         self.residual, self.y, (self.median, self.sd) = Evidence(kernel, blocks, y), y, kernel.priors
+        self.triangle = self.residual.triangle
+        self.means = np.stack([mean for mean, _ in normals], axis=1)  # (n, K)
+        self.covs = np.stack([self.triangle.of(np.ascontiguousarray(cov)) for _, cov in normals])  # (K, n (n + 1) / 2)
 
     def __call__(self, parameters: Array) -> tuple[float, Array]:  # w and theta, (K + p,)
-        n, n_old = self.means.shape
-        w, theta = np.split(parameters, [n_old])
+        w, theta = np.split(parameters, [self.means.shape[1]])
         cov, slopes = self.residual.covariance(theta)
-        cov += (w**2 @ self.covs).reshape(n, n)
-        value, alpha, weight = density_and_derivative(self.y - self.means @ w, cov, float(np.exp(theta[-1])))
+        cov += w**2 @ self.covs
+        noise, rest = float(np.exp(theta[-1])), self.y - self.means @ w
+        value, alpha, weight = density_and_derivative(rest, cov, noise, self.triangle)
         pull = (theta - self.median) / self.sd
-        by_w = self.means.T @ alpha + 2 * w * (self.covs @ weight.ravel())
+        by_w = self.means.T @ alpha + 2 * w * (self.covs @ weight)
         by_theta = self.residual.gradient(theta, slopes, weight)
         loss = -value + w.sum() + 0.5 * float(pull @ pull)
         return loss, np.concatenate([1.0 - by_w, pull / self.sd - by_theta])

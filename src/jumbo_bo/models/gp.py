@@ -14,7 +14,7 @@ Notation
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -39,6 +39,7 @@ from jumbo_bo.models.kernel import (
     ard,
     covariance,
     isotropic,
+    matern_slices,
     prior_mean,
     term_covariance,
     term_sums,
@@ -55,6 +56,7 @@ __all__ = [
     "Normal",
     "Term",
     "ard",
+    "best_theta",
     "build",
     "cholesky",
     "covariance",
@@ -167,10 +169,25 @@ def posterior(gp: GP, blocks: Blocks) -> Normal:  # (m, .) -> mean (m,), sd (m,)
 
 
 def optimistic(gp: GP, blocks: Blocks, first: int) -> Normal:  # (m, .) -> mean (m,), sd (m,)
-    """The mean of `posterior`, and an sd no smaller than its: that given the first so many observations alone."""
-    some = {t.block: gp.blocks[t.block][:first] for t in gp.kernel.terms}
-    corner = GP(gp.kernel, gp.theta, some, gp.y[:first], gp.chol[:first, :first], np.zeros(len(gp.y[:first])))
-    return Normal(_sums(gp, blocks), posterior(corner, blocks).sd)
+    """The mean of `posterior`, and an sd no smaller than its: that given the first so many observations alone. Both
+    come from the same slices of the kernel, so the sd costs little more than the mean."""
+    matern = [(t, s) for t, s in gp.kernel.slices() if t.kind == "matern52"]
+    mean, var = prior_mean(gp.kernel, blocks), variance(gp.kernel, gp.theta, blocks)
+    if len(gp.y) == 0 or len(matern) != 1:
+        return posterior(gp, blocks)
+    dtype, ((local, own),) = mean.dtype, matern
+    alpha, root = gp.alpha.astype(dtype), inverse_root(gp.chol[:first, :first]).astype(dtype)
+    linear = [(t, np.exp(gp.theta[s])[list(t.groups)]) for t, s in gp.kernel.slices() if t.kind == "linear"]
+    wide = {t.block: blocks[t.block] for t, _ in linear}
+    # Every row as seen by the linear terms, (m, q), and what this means for the first observations, (q, first).
+    scaled = np.hstack([gp.blocks[t.block] * scale for t, scale in linear]) if linear else np.zeros((len(gp.y), 0))
+    towards, seen = (scaled[:first].T).astype(dtype), (gp.alpha @ scaled).astype(dtype)
+    for rows, k in matern_slices(local, gp.theta[own], gp.blocks[local.block], blocks[local.block]):
+        features = np.hstack([wide[t.block][rows] for t, _ in linear]) if linear else np.zeros((len(k), 0), dtype)
+        mean[rows] += k @ alpha + features @ seen
+        v = (k[:, :first] + features @ towards) @ root.T
+        var[rows] -= np.einsum("ij,ij->i", v, v)
+    return Normal(mean, np.sqrt(np.maximum(var, 1e-12)))
 
 
 def _sums(gp: GP, blocks: Blocks) -> Array:  # (m, .) -> (m,)
@@ -239,21 +256,23 @@ def hallucinate(gp: GP, pending: Blocks) -> GP:
     if len(next(iter(pending.values()))) == 0:
         return gp
     y = np.concatenate([gp.y, expected(gp, pending)])
-    if len(y) > FEW:
-        return extend(gp, pending, y)
-    blocks = {name: np.vstack([gp.blocks[name], pending[name]]) for name in gp.blocks}
-    return build(gp.kernel, gp.theta, blocks, y)
+    return extend(gp, pending, y) if len(gp.y) else build(gp.kernel, gp.theta, pending, y)
 
 
 def fit(kernel: Kernel, blocks: Blocks, y: Array, starts: Sequence[Array] = (), iterations: int = 100) -> GP:
+    """With the hyperparameters that fit best."""
+    return build(kernel, best_theta(kernel, blocks, y, starts, {"maxiter": iterations}), blocks, y)
+
+
+def best_theta(
+    kernel: Kernel, blocks: Blocks, y: Array, starts: Sequence[Array] = (), options: Mapping[str, float] | None = None
+) -> Array:
     """Maximum a posteriori hyperparameters by L-BFGS from each of `starts` (default: the priors' medians)."""
     median, sd = kernel.priors
     if len(y) == 0:
-        return build(kernel, median, blocks, y)
-    theta = maximum_a_posteriori(
-        Evidence(kernel, blocks, y), median, sd, starts, math.log(1e-8), {"maxiter": iterations, **TOLERANCE}
-    )
-    return build(kernel, theta, blocks, y)
+        return median
+    options = {"maxiter": 100, **TOLERANCE, **(options or {})}
+    return maximum_a_posteriori(Evidence(kernel, blocks, y), median, sd, starts, math.log(1e-8), options)
 
 
 def fit_adam(

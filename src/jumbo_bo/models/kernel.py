@@ -9,9 +9,10 @@ Notation
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -73,11 +74,13 @@ class Kernel:
         priors = [p for term in self.terms for p in term.priors()] + [self.noise]
         return np.log([p.median for p in priors]), np.array([p.sd for p in priors])
 
-    def slices(self) -> Iterator[tuple[Term, slice]]:
-        start = 0
-        for term in self.terms:
-            yield term, slice(start, start + term.n_params)
-            start += term.n_params
+    def slices(self) -> Sequence[tuple[Term, slice]]:
+        return self._slices
+
+    @cached_property
+    def _slices(self) -> Sequence[tuple[Term, slice]]:
+        ends = list(accumulate((term.n_params for term in self.terms), initial=0))
+        return tuple((term, slice(*ends[i : i + 2])) for i, term in enumerate(self.terms))
 
 
 def isotropic(block: str, width: int, variance: LogNormal = WEAK, length: LogNormal = WEAK) -> Term:
@@ -146,26 +149,35 @@ def term_covariance(term: Term, theta: Array, a: Array, b: Array) -> Array:  # (
 def term_sums(term: Term, theta: Array, alpha: Array, a: Array, b: Array) -> Array:  # (n,), (n, p), (m, p) -> (m,)
     """alpha @ term_covariance(term, theta, a, b) up to rounding, in the precision of b. The matrix is made slice by
     slice in the same memory, and of a linear term not at all."""
-    scale, groups = np.exp(theta), list(term.groups)
     if term.kind == "linear":
-        return b @ (scale[groups] * (alpha @ a)).astype(b.dtype)
-    inverse_length = SQRT5 / scale[1:][groups]
-    a, alpha = a * inverse_length, (scale[0] * alpha).astype(b.dtype)
+        return b @ (np.exp(theta)[list(term.groups)] * (alpha @ a)).astype(b.dtype)
+    sums, alpha = np.empty(len(b), b.dtype), alpha.astype(b.dtype)
+    for rows, k in matern_slices(term, theta, a, b):
+        sums[rows] = k @ alpha
+    return sums
+
+
+def matern_slices(term: Term, theta: Array, a: Array, b: Array) -> Iterator[tuple[slice, Array]]:
+    """Rows of b, and their covariance (rows, n) with a, up to rounding that of `term_covariance`. The next slice
+    overwrites it."""
+    scale = np.exp(theta)
+    inverse_length = SQRT5 / scale[1:][list(term.groups)]
+    a = a * inverse_length
     columns = np.hstack([-2.0 * a, np.sum(a**2, axis=1, keepdims=True), np.ones((len(a), 1))]).T.astype(b.dtype)
-    sums, size = np.empty(len(b), b.dtype), max(1, SLICE // len(a))
+    size = max(1, SLICE // len(a))
     r2, r = np.empty((2, min(size, len(b)), len(a)), b.dtype)
     for i in range(0, len(b), size):
         part = b[i : i + size] * inverse_length.astype(b.dtype)
         rows = np.hstack([part, np.ones((len(part), 1), b.dtype), np.sum(part**2, axis=1, keepdims=True)])
         k, e = r2[: len(part)], r[: len(part)]
         np.matmul(rows, columns, out=k)  # 5 r^2
-        np.maximum(k, 0.0, out=k)
+        np.abs(k, out=k)  # rounding may leave less than nothing
         np.sqrt(k, out=e)
-        k /= 3.0
+        k *= 1.0 / 3.0
         k += e
         k += 1.0
         np.negative(e, out=e)
         np.exp(e, out=e)
         k *= e
-        sums[i : i + size] = k @ alpha
-    return sums
+        k *= scale[0]
+        yield slice(i, i + size), k

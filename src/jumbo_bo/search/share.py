@@ -30,9 +30,10 @@ class _Part(Finite):
     which: int
     of: int
 
-    def rows_of(self, u: Array) -> npt.NDArray[np.intp]:
-        """Also those of the other shares, unless nothing is left of this one."""
-        gone = super().rows_of(u)
+    def gone(self, taken: Array) -> npt.NDArray[np.intp]:
+        """Also the rows of the other shares, unless nothing is left of this one. They stay rows of the table, so what
+        is kept for each row, such as bounds, fits every share."""
+        gone = super().gone(taken)
         both = np.union1d(gone, np.flatnonzero(_shares(len(self.u), self.of) != self.which))
         return both if len(both) < len(self.u) else gone
 

@@ -64,7 +64,8 @@ class Continuous:
             return _mark_outside(u, v, self.low, self.high)
         a, b = self._ends()
         # 0 and 1 are kept for the ends themselves, which decode to themselves whatever their digits.
-        u = np.clip(((np.log(v) if self.log else v) - a) / (b - a), EPS, 1 - EPS)
+        u = ((np.log(v) if self.log else v) - a) / (b - a)
+        u = np.minimum(np.maximum(u, EPS), 1 - EPS)  # of few numbers faster than np.clip
         u[v == self.low] = 0.0
         u[v == self.high] = 1.0
         return u
