@@ -15,7 +15,6 @@ from jumbo_bo.data.history import History, Task
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods import JumboJoint
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.space import Space
 
 SPACE = Space({"x": FloatDistribution(0, 1), "n": IntDistribution(1, 5)})
@@ -218,41 +217,6 @@ def test_a_later_trial_is_given_time_to_give_way(monkeypatch):
         monkeypatch.setattr(studies.time, "sleep", waits.append)
         assert studies.may_keep(params, lambda reads=reads: next(reads), 1) is kept
         assert len(waits) == (studies.WAITS if ending is undecided else 2)
-
-
-def test_a_taken_configuration_is_never_kept():
-    """However often another trial was faster."""
-    params, stored, tries = [{"a": a, "c": c} for a in range(3) for c in "pq"], [], 0
-
-    def rival(number, configuration):
-        trial = create_trial(state=TrialState.RUNNING, user_attrs={studies.NUMBERS: {"params": configuration}})
-        trial.number, trial.datetime_start = number, datetime.now()
-        return trial
-
-    def read():
-        """Each configuration is taken the moment after it was stored, except the last one."""
-        return [rival(i, configuration) for i, configuration in enumerate(stored[: len(params) - 1])]
-
-    def store(attributes):
-        nonlocal tries
-        stored.append(attributes[studies.NUMBERS]["params"])
-        tries += 1
-
-    _, suggestion = studies.decide(optimizer(GRID), read, 99, store)
-    assert tries == 6
-    assert stored[-1] == suggestion.params
-    assert all(suggestion.params != other for other in stored[:-1])
-    stored += [suggestion.params]
-    with pytest.raises(SpaceExhausted):
-        studies.decide(optimizer(GRID), lambda: [rival(i, p) for i, p in enumerate(params)], 99, store)
-
-
-def test_many_that_decide_at_once_choose_differently(rng):
-    """Thirty processes that see the same study, and none of them what another one has just chosen."""
-    space = Space({"a": IntDistribution(0, 39), "b": IntDistribution(0, 49)})
-    undecided = [running(i) for i in range(30)]
-    found = [studies.suggest(optimizer(space), undecided, i)[1].params for i in range(30)]
-    assert len({tuple(params.values()) for params in found}) >= 28
 
 
 def test_held_parameters_stay_and_the_others_are_searched(rng):

@@ -121,12 +121,14 @@ def decide(
     """The optimizer after following the study, and a suggestion for trial `number` that no other process has taken.
     `store` writes what is kept with the trial, for the others to see at once.
 
-    In a finite space there is such a configuration as long as there are fewer trials than configurations; else this
-    raises SpaceExhausted. Of several trials that want the same one the first keeps it, so one of them always ends."""
+    In a finite space there is such a configuration until SpaceExhausted is raised. Of several trials that want the same
+    one the first keeps it. What was known to be taken is suggested only where floats are too few; then it is kept."""
     for refused in count():
-        optimizer, suggestion = suggest(optimizer, read(), number, min(refused, MOST_SHARES))
+        trials = list(read())
+        optimizer, suggestion = suggest(optimizer, trials, number, min(refused, MOST_SHARES))
         store(attributes(suggestion))
-        if may_keep(suggestion.params, read, number):
+        known = any(t.number != number and _has(t, suggestion.params) for t in trials)
+        if known or may_keep(suggestion.params, read, number):
             break
     return optimizer, suggestion
 
