@@ -12,7 +12,7 @@ INTEGRATION := .venv/.installed-integration
 CIRCUIT := .venv/.installed-circuit
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo circuit test test-portable test-interop test-integration chaos docs format figures clean
+.PHONY: help install demo circuit test test-portable test-interop test-integration chaos fuzz docs format figures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -26,9 +26,9 @@ circuit: $(CIRCUIT) ## simulate an amplifier as schematic and as extracted layou
 	$(BIN)/python -m jumbo_bo.bench.circuit
 
 # One BLAS thread: the matrices are small, and two test processes share the cores.
-test test-portable test-interop test-integration: export OMP_NUM_THREADS := 1
-test test-portable test-interop test-integration: export OPENBLAS_NUM_THREADS := 1
-test test-portable test-interop test-integration: export MKL_NUM_THREADS := 1
+test test-portable test-interop test-integration fuzz: export OMP_NUM_THREADS := 1
+test test-portable test-interop test-integration fuzz: export OPENBLAS_NUM_THREADS := 1
+test test-portable test-interop test-integration fuzz: export MKL_NUM_THREADS := 1
 
 test: $(INSTALLED) ## lint, types and tests
 	$(BIN)/ruff check
@@ -51,6 +51,12 @@ chaos: $(INSTALLED) ## kill running studies 1,000 times and count what is lost (
 docs: $(INTEGRATION) ## build the documentation site in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+# Longer than the part of it that `make test` runs; SECONDS is CPU time.
+SECONDS ?= 300
+SEED ?= 0
+fuzz: $(INSTALLED) ## damaged inputs for every reader, for SECONDS=300 of CPU time; SEED=0
+	POLARS_MAX_THREADS=1 $(BIN)/python tests/fuzz/fuzz.py --seconds $(SECONDS) --seed $(SEED)
 
 format: $(INSTALLED) ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix

@@ -26,7 +26,7 @@ from types import FrameType
 from typing import Any
 
 PACKAGE = "jumbo_bo"
-GROUND = ("errors", "extras", "paths")
+GROUND = ("errors", "extras", "inputs", "paths", "waiting")
 PAGE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 PLACE = re.compile(r"(<!-- rooms -->\n```text\n)(.*?)(```\n<!-- /rooms -->)", re.DOTALL)
 

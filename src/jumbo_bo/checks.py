@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jumbo_bo.data.history import History
-from jumbo_bo.errors import InputError
+from jumbo_bo.errors import InputError, brief
 from jumbo_bo.extras import require
 from jumbo_bo.known import Remembered
 from jumbo_bo.learning.past import Past
@@ -41,8 +41,10 @@ def checked_bounds(bounds: tuple[float | None, float | None]) -> tuple[float, fl
     try:
         low, high = bounds
         ends = -math.inf if low is None else float(low), math.inf if high is None else float(high)
-    except (TypeError, ValueError):
-        raise InputError(f"bounds are {bounds!r}, expected two numbers such as (0, 100), or None for one") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(
+            f"bounds are {brief(bounds)}, expected two numbers such as (0, 100), or None for one"
+        ) from None
     if not ends[0] < ends[1]:
         raise InputError(f"bounds are {bounds!r}, expected the smaller one first")
     return ends

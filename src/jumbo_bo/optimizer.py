@@ -19,7 +19,7 @@ import numpy.typing as npt
 from jumbo_bo.checks import checked_bounds, checked_recipe, told_points
 from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
-from jumbo_bo.errors import InputError
+from jumbo_bo.errors import InputError, brief
 from jumbo_bo.explain import UNKNOWN, Prediction, Said, explained, interval_reach, predictions, said
 from jumbo_bo.known import Known, Remembered
 from jumbo_bo.learning.features import FeatureNet
@@ -121,8 +121,10 @@ class Optimizer:
         """The value of a suggestion, or of any configuration of the space. NaN and infinities count as failures."""
         try:
             number = float(value)
+        except OverflowError:  # a whole number beyond all floats
+            number = math.inf
         except (TypeError, ValueError):
-            raise TypeError(f"value is {value!r}, expected a number; use fail() for a trial without one") from None
+            raise TypeError(f"value is {brief(value)}, expected a number; use fail() for a trial without one") from None
         self._finish(suggestion, self._sign * number if math.isfinite(number) else FAILED)
 
     def fail(self, suggestion: Suggestion | Mapping[str, Any]) -> None:

@@ -157,7 +157,7 @@ def test_an_older_store_is_refused_rather_than_upgraded(tmp_path: Path) -> None:
     assert contents(tmp_path) == before
 
 
-def test_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server(tmp_path: Path) -> None:
     pytest.importorskip("flask", reason="needs the PyPI package mlflow; mlflow-skinny has no server")
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -180,6 +180,5 @@ def test_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         os.killpg(server.pid, signal.SIGKILL)  # it and its workers; a polite end takes it half a minute
         server.wait(10)
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    with pytest.raises(ValueError, match=rf"http://127.0.0.1:{port} cannot be read as an MLflow tracking store"):
+    with pytest.raises(ValueError, match=rf"http://127.0.0.1:{port} cannot be reached .*refused"):  # at once
         from_mlflow(uri, SPACE, objective="loss")

@@ -67,6 +67,14 @@ def test_numbers_survive_the_command_line(x: float, n: int) -> None:
     assert (float(words[2]), int(words[4])) == (x, n)
 
 
+def test_a_choice_that_looks_like_an_option_is_none() -> None:
+    assert render(Job(("run",)), {"k": "-rf", "j": "a-b", "x": -1}) == ["run", "--k=-rf", "--j", "a-b", "--x", "-1"]
+    code = "import argparse; p = argparse.ArgumentParser(); p.add_argument('--k'); print(p.parse_args().k)"
+    for choice in ("-rf", "--force", "-", "-1e-5", "--k=x"):
+        command = render(Job((sys.executable, "-c", code)), {"k": choice})
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == choice
+
+
 def test_argparse_takes_every_number() -> None:
     code = "import argparse; p = argparse.ArgumentParser(); p.add_argument('--x', type=float); print(p.parse_args().x)"
     command = render(Job((sys.executable, "-c", code.replace("{", "{{"))), {"x": -1.5e-7})

@@ -173,10 +173,10 @@ def test_mistakes_are_named_with_their_fix(tmp_path: Path, form: str, text: str,
 def test_files_that_are_no_study(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nothing.toml does not exist; .*jumbo init"):
         load(tmp_path / "nothing.toml")
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match="is a folder, expected a file"):
         load(tmp_path)
     (tmp_path / "study.toml").write_bytes(b"name = '\xff'")
-    with pytest.raises(UserError, match="not a text file"):
+    with pytest.raises(UserError, match="is not text in UTF-8"):
         load(tmp_path / "study.toml")
 
 

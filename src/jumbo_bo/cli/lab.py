@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Annotated
 
 import typer
 
 from jumbo_bo.cli.run import StudyPath, settings
-from jumbo_bo.cli.view import console, explained, number, usable
+from jumbo_bo.cli.view import as_json, console, explained, number, usable
 from jumbo_bo.errors import UserError
 
 
@@ -38,7 +37,7 @@ def ask(
             found = filter(people.is_open, book.trials()) if again else people.ask(book, n, notes.print)
             nothing = True
             for trial in found:
-                typer.echo(json.dumps(people.to_json(trial), ensure_ascii=False))
+                typer.echo(as_json(people.to_json(trial)))
                 nothing = False
             if nothing:
                 notes.print(f"No experiment is open. To get one, run: jumbo ask {study}")

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from jumbo_bo.data.history import History
 from jumbo_bo.data.likeness import SHARED
-from jumbo_bo.data.summary import clip
+from jumbo_bo.errors import clip
 from jumbo_bo.study.study_file import span
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import UserError, escaped, printable
 
 # Exit codes: 0 done, 1 something is wrong and the message says what to do, 2 wrong usage (Typer's), 130 Ctrl-C.
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -49,8 +52,20 @@ def number(value: float) -> str:
     return f"{value:#.4g}".rstrip(".")
 
 
+class Screen(Console):
+    """Text from elsewhere (names of columns, what a command printed) cannot steer the terminal."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable(text), **options)
+
+
+def as_json(value: Any) -> str:
+    """On one line, readable, and without characters that a terminal would obey: those are written as escapes."""
+    return escaped(json.dumps(value, ensure_ascii=False))
+
+
 def console(stderr: bool = False) -> Console:
     """A file or a pipe gets whole lines."""
-    made = Console(stderr=stderr, markup=False, highlight=False)
+    made = Screen(stderr=stderr, markup=False, highlight=False)
     made.soft_wrap = not made.is_terminal
     return made

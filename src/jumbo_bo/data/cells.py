@@ -19,10 +19,11 @@ import numpy.typing as npt
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
 from jumbo_bo.data.frames import Source, as_text
-from jumbo_bo.data.summary import clip
+from jumbo_bo.errors import brief
 from jumbo_bo.extras import later
-from jumbo_bo.space.axes import Array, Axis, Continuous, as_numbers
+from jumbo_bo.space.axes import Array, Axis, Continuous
 from jumbo_bo.space.space import Space
+from jumbo_bo.space.values import as_numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,7 +58,7 @@ class Faults:
     def example(self, i: int) -> str:
         column, wrong, expected = self.reasons[self.code[i] - 1]
         value = self.rows.row(i, named=True)[column]
-        found = wrong if value is None else clip(repr(value), 40)
+        found = wrong if value is None else brief(value, 40)
         where = self.source.place(int(self.number[i]))
         return f"{self.source.name} {where}: {column!r} is {found}, expected {expected}"
 

@@ -6,17 +6,19 @@ A file is a Path, or the address of one elsewhere, as text: Polars reads those i
 from __future__ import annotations
 
 import glob
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from io import BytesIO
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from jumbo_bo.data.frames import Frame, text_or_typed
 from jumbo_bo.errors import InputError, MissingFile, first_line
 from jumbo_bo.extras import later
+from jumbo_bo.inputs import check_regular, from_json, text_of
 from jumbo_bo.paths import at_home
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ File = Path | str
 FIRST_ROW = {".csv": 2, ".tsv": 2, ".parquet": 0, ".jsonl": 1, ".ndjson": 1}  # as a person counts: the header is row 1
 SEPARATOR = {".csv": ",", ".tsv": "\t"}
 GUESSED_FROM = 10_000  # rows of a CSV file whose types are guessed first
+LINES = 2_000  # of JSONL read at once
+MOST_COLUMNS = 10_000
 SMALL = 1_000_000  # bytes; the types of a smaller file are found at once
 
 
@@ -78,15 +82,15 @@ def task_names(files: Sequence[File]) -> list[str]:
 @contextmanager
 def readable(file: File) -> Iterator[None]:
     """Errors of others while reading it are shown as one line that names it."""
-    if isinstance(file, Path) and not file.exists():
-        raise MissingFile(f"{file} does not exist; looked in {file.absolute().parent}")
-    if isinstance(file, Path) and file.stat().st_size == 0:
-        raise InputError(f"{file} is empty; delete it or leave it out")
+    if isinstance(file, Path):
+        check_regular(file)
+        if file.stat().st_size == 0:
+            raise InputError(f"{file} is empty; delete it or leave it out")
     try:
         yield
     except InputError:
         raise
-    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, UnicodeError) as error:
         raise InputError(f"{file} cannot be read as {_kind(file)[1:].upper()}: {first_line(error)}") from error
 
 
@@ -119,7 +123,7 @@ def count_rows(files: Iterable[File]) -> int | None:
             return None
         try:
             total += rows.select(pl.len()).collect().item()
-        except (pl.exceptions.PolarsError, OSError):  # said when its turn comes
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):  # said when its turn comes
             return None
     return total
 
@@ -147,24 +151,48 @@ def _guessed(opened: Callable[..., pl.LazyFrame]) -> pl.Schema:
 
 
 def _read_jsonl(file: Path) -> pl.DataFrame:
-    try:
-        return pl.read_ndjson(file, infer_schema_length=None)
-    except pl.exceptions.PolarsError:
+    """In parts: the time that Polars takes grows with the square of the number of keys, and lists and objects inside a
+    row take it minutes. Those are left to Python."""
+    parts: list[pl.DataFrame] = []
+    kinds: dict[str, set[Any]] = {}  # of each column
+    with file.open("rb") as lines:
+        while part := list(islice(lines, LINES)):
+            data = b"".join(part)
+            try:
+                if data.count(b"{") > len(part) or b"[" in data:
+                    return _python_jsonl(file)
+                parts.append(pl.read_ndjson(BytesIO(data), infer_schema_length=None))
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+                return _python_jsonl(file)
+            for name, kind in parts[-1].schema.items():
+                kinds.setdefault(name, set()).add(kind)
+            _check_width(file, kinds)
+    if any(len(found - {pl.Null}) > 1 and not found <= {pl.Null, pl.Int64, pl.Float64} for found in kinds.values()):
         return _python_jsonl(file)
+    return pl.concat(parts, how="diagonal_relaxed")
+
+
+def _check_width(file: Path, names: Collection[str]) -> None:
+    """A cell of each key in each row could be far more than the file is long."""
+    if len(names) > MOST_COLUMNS:
+        raise InputError(
+            f"{file} has more than {MOST_COLUMNS:,} different keys; write one object per run, with its keys"
+        )
 
 
 def _python_jsonl(file: Path) -> pl.DataFrame:
     """Slower, but takes the NaN and Infinity that Python's json module writes, and knows the line of an error."""
     rows: list[dict[str, Any]] = []
-    for i, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+    for i, line in enumerate(text_of(file).split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{file} line {i}: not JSON ({error.msg}); correct or delete the line") from error
+            row = from_json(line)
+        except ValueError as error:
+            raise InputError(f"{file} line {i}: not JSON ({error}); correct or delete the line") from error
         if not isinstance(row, dict):
             raise InputError(f'{file} line {i}: expected an object like {{"lr": 0.1, "value": 1.5}}, got {line[:40]!r}')
         rows.append(row)
     names = dict.fromkeys(name for row in rows for name in row)
+    _check_width(file, names)
     return pl.DataFrame([text_or_typed(name, [row.get(name) for row in rows]) for name in names])

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jumbo_bo.data.summary import Dropped
-from jumbo_bo.errors import InputError
+from jumbo_bo.errors import InputError, brief
 from jumbo_bo.extras import later
 from jumbo_bo.space.space import Array, Space
+from jumbo_bo.space.values import spelled
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,15 +88,18 @@ def to_polars(frame: Any) -> Frame:
 
 
 def text_or_typed(name: str, values: Sequence[Any]) -> pl.Series:
-    """A column of Python values; mixed types become text, which the space reads back."""
+    """A column of Python values; mixed types become text, which the space reads back. So do numbers beyond 64 bits, and
+    lists and mappings, as Polars may take for ever to find out what is in them."""
+    if any(isinstance(v, list | tuple | dict) or (isinstance(v, int) and abs(v) >= 2**63) for v in values):
+        return as_text(name, values)
     try:
         return pl.Series(name, values)
-    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+    except (TypeError, OverflowError, UnicodeEncodeError, pl.exceptions.PolarsError):
         return as_text(name, values)
 
 
 def closest(name: Any, known: Iterable[str], form: str = "; did you mean {!r}?") -> str:
-    close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(spelled(name)[:100], list(known), n=1, cutoff=0.5)
     return form.format(close[0]) if close else ""
 
 
@@ -127,7 +131,7 @@ def _used_columns(found: list[str], space: Space, columns: Columns, source: Sour
             raise InputError(f"fill names {name!r}{closest(name, space.names)}; the parameters are {list(space.names)}")
         axis = space.axes[space.names.index(name)]
         if not np.isfinite(axis.encode([value])[0]):
-            raise InputError(f"fill sets {name!r} to {value!r}, expected {axis.describe()}")
+            raise InputError(f"fill sets {name!r} to {brief(value)}, expected {axis.describe()}")
     present = [name for name in space.names if name in found]
     if not present:
         other = next((c for c in found if c not in roles.values()), "column")
@@ -147,4 +151,4 @@ def _pandas_column(name: str, values: Any) -> pl.Series:
 
 
 def as_text(name: str, values: Sequence[Any]) -> pl.Series:
-    return pl.Series(name, [None if v is None else str(v) for v in values], dtype=pl.String)
+    return pl.Series(name, [None if v is None else spelled(v) for v in values], dtype=pl.String)

@@ -25,10 +25,10 @@ import numpy as np
 from jumbo_bo.data import likeness
 from jumbo_bo.data.frames import Columns, Frame, Source, check_direction, closest, to_polars
 from jumbo_bo.data.stream import Collector
-from jumbo_bo.data.summary import Report, clip, notes, some, table
+from jumbo_bo.data.summary import Report, notes, some, table
 from jumbo_bo.data.task import Task as Task
 from jumbo_bo.data.task import merged
-from jumbo_bo.errors import InputError
+from jumbo_bo.errors import InputError, brief, clip
 from jumbo_bo.extras import later
 from jumbo_bo.space.space import Array, Space
 
@@ -205,7 +205,7 @@ def checked(history: History, columns: Columns) -> History:
     seen = sorted({name for r in history.reports for name in r.read})
     if columns.target is not None and str(columns.target) not in seen:
         raise InputError(
-            f"target={columns.target!r} is not one of the tasks {seen[:20]}{closest(columns.target, seen)}"
+            f"target={brief(columns.target)} is not one of the tasks {seen[:20]}{closest(columns.target, seen)}"
         )
     if history.tasks or history.target:
         return history

@@ -23,7 +23,7 @@ from jumbo_bo.data.history import History, checked, collected, from_source
 from jumbo_bo.data.reading_bar import reading_bar
 from jumbo_bo.data.stream import Collector
 from jumbo_bo.data.summary import Dropped
-from jumbo_bo.errors import InputError, MissingFile
+from jumbo_bo.errors import InputError, MissingFile, masked
 from jumbo_bo.extras import later
 from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Array, Params, Space
@@ -78,7 +78,7 @@ def from_storage(
     storage: str | BaseStorage, space: Space, study_names: Sequence[str] | None = None, **options: Any
 ) -> History:
     """The studies of an Optuna storage (all of them, or those named). Options as in `from_study`."""
-    shown = _without_password(storage) if isinstance(storage, str) else type(storage).__name__
+    shown = masked(storage) if isinstance(storage, str) else type(storage).__name__
     if isinstance(storage, str):
         storage = at_home(storage)
         _check_sqlite_file(storage)
@@ -154,13 +154,3 @@ def _check_sqlite_file(url: str) -> None:
     file = url.removeprefix("sqlite:///").split("?")[0]
     if url.startswith("sqlite:///") and file and not os.path.exists(file):  # Optuna would create it
         raise MissingFile(f"{file} does not exist; check the storage URL {url!r}")
-
-
-def _without_password(url: str) -> str:
-    from sqlalchemy.engine import make_url  # a dependency of Optuna, slow to import
-    from sqlalchemy.exc import ArgumentError
-
-    try:
-        return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
-        return "the storage"

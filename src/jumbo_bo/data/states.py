@@ -53,6 +53,8 @@ def look_again(known: Sequence[State], paths: Iterable[Path]) -> tuple[State, ..
 
 
 def _state(path: Path) -> State:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is no file")  # opening a pipe would wait for somebody to write to it
     seen, stamp = time.time_ns(), _stamp(path)
     with path.open("rb") as file:
         return State(str(path), stamp, seen, hashlib.file_digest(file, "sha256").hexdigest())

@@ -20,9 +20,11 @@ from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from jumbo_bo.data.journal import Journal
 from jumbo_bo.data.patient import PatientStorage
 from jumbo_bo.data.tables import open_tables
-from jumbo_bo.errors import UserError, first_line
+from jumbo_bo.errors import QUOTED, UserError, brief, clip, first_line, masked
 from jumbo_bo.extras import command, require
+from jumbo_bo.inputs import check_regular
 from jumbo_bo.paths import at_home
+from jumbo_bo.waiting import waiting
 
 if TYPE_CHECKING:  # a slow import, and a journal does not need it
     from sqlalchemy.engine import URL
@@ -30,7 +32,7 @@ if TYPE_CHECKING:  # a slow import, and a journal does not need it
 JOURNALS = (".journal", ".log")
 FULL = "disk is full", "disk I/O error", "No space left", "File too large", "quota exceeded"
 DAMAGED = "malformed", "not a database", "is damaged"
-PATIENCE = 60  # seconds a writer waits for another one to let go of an SQLite file
+PATIENCE = 60  # seconds to wait for another one to let go of an SQLite file, or for a server to answer
 
 
 @contextmanager
@@ -42,9 +44,12 @@ def opened(address: str, create: bool = True) -> Iterator[BaseStorage]:
     file = sqlite_file(url) if url else Path(address)
     if not create and file is not None and not file.exists():
         raise UserError(f"{file} does not exist; check the storage {shown(address)!r}, or start with `jumbo run`")
+    if file is not None and file.exists():
+        check_regular(file)
     storage: BaseStorage | None = None
     try:
-        storage = _open(address, url)
+        with waiting(f"the storage {shown(address)}", 2 * PATIENCE):
+            storage = _open(address, url)
         yield storage
     except database_errors(ImportError) as error:
         raise _explained(address, error) from error
@@ -77,15 +82,16 @@ def checked(address: str) -> URL | None:
         if address.endswith(JOURNALS):
             return None
         raise UserError(
-            f"{address!r} is not a storage; write sqlite:///{address}, or a path that ends in {' or '.join(JOURNALS)}"
+            f"{brief(address)} is not a storage; write sqlite:///{clip(address, QUOTED)}, or a path that ends in "
+            f"{' or '.join(JOURNALS)}"
         )
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
     try:
         return make_url(address)
-    except ArgumentError:
-        raise UserError(f"{address!r} is not a database URL; write for example sqlite:///study.db") from None
+    except (ArgumentError, ValueError):  # ValueError: a port that is no number
+        raise UserError(f"{brief(address)} is not a database URL; write for example sqlite:///study.db") from None
 
 
 def sqlite_file(url: URL | None) -> Path | None:
@@ -106,16 +112,8 @@ def located(address: str, folder: Path) -> str:
 
 
 def shown(address: str) -> str:
-    """The address without its password."""
-    if "://" not in address:
-        return address
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    try:
-        return make_url(address).render_as_string(hide_password=True)
-    except ArgumentError:
-        return address
+    """The address without its password and other secrets."""
+    return masked(address)
 
 
 def _open(address: str, url: URL | None, patient: bool = False) -> BaseStorage:
@@ -128,9 +126,10 @@ def _open(address: str, url: URL | None, patient: bool = False) -> BaseStorage:
 
     if url.drivername == "postgresql+psycopg":
         require(f"the storage {shown(address)}", "psycopg")
-    is_file = url.get_backend_name() == "sqlite"
-    options = {"connect_args": {"timeout": PATIENCE}} if is_file else {}
-    kind = PatientStorage if patient and not is_file else RDBStorage
+    limits = {"sqlite": {"timeout": PATIENCE}, "postgresql": {"connect_timeout": PATIENCE}}
+    limit = limits.get(url.get_backend_name(), {})
+    options = {"connect_args": {} if set(limit) & set(url.query) else limit}
+    kind = PatientStorage if patient and url.get_backend_name() != "sqlite" else RDBStorage
     try:
         try:
             return open_tables(address, options, kind)

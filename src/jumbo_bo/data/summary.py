@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from textwrap import TextWrapper
 
+from jumbo_bo.errors import clip
+
 WIDTH = 100
 SHOWN = 40  # longest list in a summary
 
@@ -64,10 +66,6 @@ def notes(reports: Sequence[Report]) -> Iterator[str]:
 
 def some(names: Sequence[str]) -> str:
     return ", ".join([*names[:3], "..."] if len(names) > 3 else names)
-
-
-def clip(text: str, width: int = 28) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."
 
 
 def _section(title: str, items: Sequence[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,14 +17,20 @@ from pathlib import Path
 from typing import Protocol
 
 from jumbo_bo.data.history import History
+from jumbo_bo.inputs import open_alone
 from jumbo_bo.learning.past import Past
 from jumbo_bo.learning.past_file import FORMAT
 from jumbo_bo.paths import at_home
+from jumbo_bo.waiting import waiting
 
 try:
     import fcntl
 except ImportError:  # Windows: two processes may learn the same, the result is the same file
     fcntl = None  # type: ignore[assignment]
+
+
+PATIENCE = 600.0  # seconds; the default takes 11 with a hundred million old rows (docs/big.md), some baselines minutes
+POLL = 0.2
 
 
 class Learns(Protocol):
@@ -48,8 +55,10 @@ def learned(recipe: Learns, history: History, seed: int, folder: Path | None) ->
     if folder is None:
         return recipe.learn(history, seed)
     path = place(recipe, history, seed, folder)
-    with _alone(path.with_suffix(".lock")):
-        if (past := kept(recipe, history, seed, folder)) is not None:  # perhaps made by another process just now
+    if (past := kept(recipe, history, seed, folder)) is not None:
+        return past
+    with _alone(path.with_suffix(".lock")) as waited:
+        if waited and (past := kept(recipe, history, seed, folder)) is not None:  # made by the other process
             return past
         past = recipe.learn(history, seed)
         try:
@@ -83,16 +92,31 @@ def place(recipe: Learns, history: History, seed: int, folder: Path) -> Path:
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Waits until no other process holds the lock. The system frees it when its holder dies, however it dies."""
-    file = None
+def _alone(lock: Path) -> Iterator[bool]:
+    """Waits while another process holds the lock, and tells whether it had to. The system frees it when its holder
+    dies, however it dies. One that takes too long is not waited for: both then learn the same."""
+    file, waited = None, False
     if fcntl is not None:
         with suppress(OSError):  # a folder that cannot be written to: no lock, and no file to protect
             lock.parent.mkdir(parents=True, exist_ok=True)
-            file = lock.open("w")
-            fcntl.flock(file, fcntl.LOCK_EX)
+            file = open_alone(lock)
+            waited = not _taken(file)
+            if waited:
+                what = f"another process that learns from the same old runs, and holds {lock}"
+                with waiting(what, PATIENCE, "then this one learns as well"):
+                    end = time.monotonic() + PATIENCE
+                    while not _taken(file) and time.monotonic() < end:
+                        time.sleep(POLL)
     try:
-        yield
+        yield waited
     finally:
         if file is not None:
-            file.close()
+            os.close(file)
+
+
+def _taken(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -262,7 +262,7 @@ def _check(net: FeatureNet) -> None:
     for name, gp in net.gps.items():
         if name not in net.tasks or not 0 <= gp.weight <= 1:
             raise InputError(f"a GP of task {name!r} with weight {gp.weight}; its tasks are {list(net.tasks)}")
-    if any(width % net.members for width in (net.n_z, *(bias.size for _, bias in net.layers[:-1]))):
+    if net.members < 1 or any(width % net.members for width in (net.n_z, *(bias.size for _, bias in net.layers[:-1]))):
         raise InputError(f"its layers cannot hold {net.members} nets side by side")
     if len(net.warps) != len(net.tasks):
         raise InputError(f"{len(net.warps)} warps for {len(net.tasks)} tasks")
@@ -286,7 +286,7 @@ def _shapes(net: FeatureNet) -> Iterator[tuple[str, Array, tuple[int, ...]]]:
     yield "g_basis", net.g_basis, (n_tasks, n_g)
     if net.dev_basis.size:
         yield "dev_basis", net.dev_basis, (n_tasks, n_dev)
-    yield from ((f"the prior {name!r}", prior, (2, prior.shape[-1])) for name, prior in net.priors.items())
+    yield from ((f"the prior {name!r}", prior, (2, prior.size // 2)) for name, prior in net.priors.items())
     yield from ((f"theta of the {name} GP", theta, (3,)) for name, theta in net.theta.items())
     for name, gp in net.gps.items():
         n, of = gp.alpha.size, f"of the GP of task {name!r}"

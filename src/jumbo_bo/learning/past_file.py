@@ -12,12 +12,13 @@ import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.errors import InputError
+from jumbo_bo.errors import InputError, brief, clip, first_line
+from jumbo_bo.inputs import from_json
 from jumbo_bo.paths import at_home, whole
 from jumbo_bo.space.space import Space
 
@@ -26,6 +27,16 @@ if TYPE_CHECKING:
 
 FORMAT = 5
 Arrays = dict[str, npt.NDArray[Any]]
+DAMAGE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+)  # as it shows
+PLAIN: dict[Any, Any] = {int: int, float: int | float, str: str, bool: bool}
 Kind = TypeVar("Kind", bound="Past")
 
 
@@ -45,12 +56,12 @@ def load(kind: type[Kind], path: str | Path, space: Space) -> Kind:
     header, arrays = _read(path)
     if header.get("format") != FORMAT:
         raise InputError(
-            f"{path} has format {header.get('format')!r}, this version reads {FORMAT}; "
+            f"{path} has format {brief(header.get('format'))}, this version reads {FORMAT}; "
             "learn from the old runs again, or use the version of jumbo-bo that wrote it"
         )
     if header.get("kind") != kind.__name__:
         raise InputError(
-            f"{path} holds a {header.get('kind')}, not a {kind.__name__}; the method that wrote it reads it"
+            f"{path} holds a {clip(str(header.get('kind')))}, not a {kind.__name__}; the method that wrote it reads it"
         )
     if header.get("space") != space.fingerprint:
         raise InputError(
@@ -61,10 +72,20 @@ def load(kind: type[Kind], path: str | Path, space: Space) -> Kind:
         past: Kind = _put_together(kind, header["fields"], arrays)
         if past.space_fingerprint != space.fingerprint:
             raise InputError("its header and its content are of different spaces")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        _try_out(past, space)
+    except DAMAGE as error:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else first_line(error)
         raise InputError(f"{path} is damaged ({reason}); restore it from a copy or learn again") from None
     return past
+
+
+def _try_out(past: Past, space: Space) -> None:
+    """Sizes that fit each other may still not fit the space."""
+    with np.errstate(all="ignore"):  # said below
+        blocks = past.blocks(space.transform(space.sample(np.random.default_rng(0), 2)))
+    for name, block in blocks.items():
+        if len(block) != 2 or not np.isfinite(block).all():
+            raise InputError(f"the features {name!r} that it computes are not finite")
 
 
 def tensors(past: Past) -> Arrays:
@@ -81,11 +102,11 @@ def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
         raise InputError(f"{path} is not a file; give the path of one written by save()")
     try:
         with safe_open(path, framework="numpy") as file:
-            header = json.loads((file.metadata() or {})["jumbo_bo"])
+            header = from_json((file.metadata() or {})["jumbo_bo"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
+    except (SafetensorError, OSError, *DAMAGE) as error:
         raise InputError(
-            f"{path} was not written by jumbo-bo, or is cut off ({type(error).__name__}: {error}); "
+            f"{path} was not written by jumbo-bo, or is cut off ({type(error).__name__}: {first_line(error)}); "
             "give a file written by save(), or learn from the old runs again"
         ) from None
     if not isinstance(header, dict):
@@ -119,14 +140,25 @@ def _put_together(kind: Any, value: Any, arrays: Arrays) -> Any:
     if names is not None:
         hints = get_type_hints(kind)
         return kind(**{name: _put_together(hints[name], value[name], arrays) for name in names})
-    if origin is tuple:
+    if origin is tuple and isinstance(value, list):
         kinds = [inner[0]] * len(value) if inner[1:] == (...,) else inner
         return tuple(_put_together(part, v, arrays) for part, v in zip(kinds, value, strict=True))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {key: _put_together(inner[1], part, arrays) for key, part in value.items()}
     if origin in (Union, types.UnionType) and value is not None:
         return _put_together(next(part for part in inner if part is not type(None)), value, arrays)
+    if not _fits(value, kind):
+        raise InputError(f"{brief(value)} is not what it should be, {getattr(kind, '__name__', kind)}")
     return value
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    origin = get_origin(kind)
+    if origin is Literal:
+        return value in get_args(kind)
+    if kind not in PLAIN:
+        return origin not in (np.ndarray, tuple)  # those are never written as something else
+    return isinstance(value, PLAIN[kind]) and isinstance(value, bool) == (kind is bool)
 
 
 def _names(value: Any) -> tuple[str, ...] | None:

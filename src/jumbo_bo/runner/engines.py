@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from ipaddress import ip_address
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any, Protocol
@@ -24,6 +25,12 @@ from jumbo_bo.extras import require
 from jumbo_bo.learning.elsewhere import Each
 from jumbo_bo.runner import supervise
 from jumbo_bo.runner.supervise import held, take
+from jumbo_bo.waiting import waiting
+
+# Ray's switch for 'no cluster, hence loopback'. It exists on every system and is read when Ray is loaded.
+LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+SHIELD = "block its ports, or start the command in a new process"
+STARTING, LEARNING = 120.0, 3600.0  # seconds
 
 
 class Engine(Protocol):
@@ -78,13 +85,15 @@ class OnRay:
 
     def __init__(self, address: str | None = None) -> None:
         require("--engine ray", "ray")
-        ray: Any = import_module("ray")
+        address = address or os.environ.get("RAY_ADDRESS")
+        ray = _ray(here=address is None)
         self._ray = ray
         self._tasks: dict[Path, Any] = {}
         ours = signal.getsignal(signal.SIGTERM)
         try:
             _knock(address)
-            ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+            with waiting(f"Ray {address or 'on this machine'} to start", STARTING):
+                ray.init(address or "local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         except (OSError, ValueError) as error:
             where = f"at {address!r} " if address else ""
             raise UserError(
@@ -94,6 +103,10 @@ class OnRay:
         finally:
             if ours is not None and current_thread() is main_thread():
                 signal.signal(signal.SIGTERM, ours)  # Ray's own handler would leave the commands running
+        if address is None and not ip_address(ray.util.get_node_ip_address()).is_loopback:
+            warnings.warn(
+                f"Ray was loaded earlier and listens on all interfaces of this machine; {SHIELD}", stacklevel=2
+            )
         # Not retried by Ray: a lost attempt is started again, in a folder of its own, as after any other loss.
         self._evaluate = ray.remote(num_cpus=1, max_retries=0)(_evaluate)
 
@@ -101,7 +114,8 @@ class OnRay:
         """A task for each. Nodes without jumbo-bo cannot do it; then it is done here."""
         task = self._ray.remote(num_cpus=1)(work)
         try:
-            return list(self._ray.get([task.remote(*several) for several in arguments]))
+            with waiting("the Ray cluster to learn from the old runs", LEARNING, "then it is done here"):
+                return list(self._ray.get([task.remote(*several) for several in arguments], timeout=LEARNING))
         except self._ray.exceptions.RayError as error:
             warnings.warn(f"not done on the Ray cluster ({first_line(error)}), but on this machine", stacklevel=2)
             return [work(*several) for several in arguments]
@@ -119,6 +133,17 @@ class OnRay:
 
     def close(self) -> None:
         self._ray.shutdown()
+
+
+def _ray(here: bool) -> Any:
+    """A Ray that is started here lets anybody who reaches its ports run code, so it listens on this machine only."""
+    if not here or LOOPBACK in os.environ:
+        return import_module("ray")
+    os.environ[LOOPBACK] = "0"
+    try:
+        return import_module("ray")
+    finally:
+        del os.environ[LOOPBACK]  # the commands of the trials may use Ray in their own way
 
 
 def _knock(address: str | None) -> None:

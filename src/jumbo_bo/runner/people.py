@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,8 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from jumbo_bo.errors import InputError, UserError
+from jumbo_bo.errors import QUOTED, InputError, UserError, brief, clip
+from jumbo_bo.inputs import from_json
 from jumbo_bo.runner.book import ERROR, Book, runner
 from jumbo_bo.runner.stopping import Stopping
 from jumbo_bo.space.space import Params
@@ -69,20 +69,20 @@ def parse(lines: Iterable[str]) -> list[Entry]:
 
 def _entry(where: str, line: str) -> Entry:
     try:
-        found = json.loads(line)
+        found = from_json(line)
     except ValueError as error:
         raise UserError(f"{where}not JSON ({error}); write one object per line like {EXAMPLE}") from None
     if not isinstance(found, dict):
-        raise UserError(f"{where}{line.strip()} is not a JSON object; write one per line like {EXAMPLE}")
+        raise UserError(f"{where}{clip(line.strip(), QUOTED)} is not a JSON object; write one per line like {EXAMPLE}")
     if unknown := [key for key in found if key not in (*KEYS, "why", "predicted")]:  # as `jumbo ask` printed it: fine
-        raise UserError(f"{where}unknown key {unknown[0]!r}; expected {', '.join(KEYS)}")
+        raise UserError(f"{where}unknown key {brief(unknown[0])}; expected {', '.join(KEYS)}")
     number, params = found.get("trial"), found.get("params")
     if number is None and params is None:
         raise UserError(f"{where}neither 'trial' nor 'params'; write {EXAMPLE}")
     if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
-        raise UserError(f"{where}'trial' is {number!r}, expected the number printed by `jumbo ask`")
+        raise UserError(f"{where}'trial' is {brief(number)}, expected the number printed by `jumbo ask`")
     if params is not None and not isinstance(params, dict):
-        raise UserError(f"{where}'params' is {params!r}, expected an object like {{\"lr\": 0.01}}")
+        raise UserError(f"{where}'params' is {brief(params)}, expected an object like {{\"lr\": 0.01}}")
     failed = found.get("failed", False)
     if not isinstance(failed, bool) or failed == ("value" in found):
         raise UserError(f'{where}give either a "value" or "failed": true')
@@ -95,8 +95,10 @@ def number_of(value: Any, where: str = "") -> float:
         if isinstance(value, bool | str) and where:
             raise ValueError
         number = float(value)
+    except OverflowError:
+        number = math.inf
     except (TypeError, ValueError):
-        raise UserError(f"{where}the value is {value!r}, expected a number") from None
+        raise UserError(f"{where}the value is {brief(value)}, expected a number") from None
     if not math.isfinite(number):
         fix = 'write "failed": true' if where else "use --failed"
         raise UserError(f"{where}the value is {number}; for an experiment without a result {fix}")

@@ -23,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from jumbo_bo.errors import InputError
+from jumbo_bo.errors import InputError, brief
+from jumbo_bo.space.values import LARGEST_INT, as_numbers, is_number, same, spelling
 
 Array = npt.NDArray[np.float64]
 
@@ -183,14 +184,14 @@ class Nominal:
 
     def encode(self, values: Sequence[Any]) -> Array:
         # Files give text: '32' or 'true' finds the choice it spells when no choice matches as it is.
-        exact: dict[Any, float] = {_key(c): i for i, c in enumerate(self.choices)}
-        spelled: dict[str, float] = {_spelling(c): i for i, c in enumerate(self.choices)}
+        exact: dict[Any, float] = {same(c): i for i, c in enumerate(self.choices)}
+        spelled: dict[str, float] = {spelling(c): i for i, c in enumerate(self.choices)}
 
         def find(value: Any) -> float:
             try:
-                return exact[_key(value)]
+                return exact[same(value)]
             except (KeyError, TypeError):  # TypeError: a list, which cannot be looked up
-                return spelled.get(_spelling(value), math.nan)
+                return spelled.get(spelling(value), math.nan)
 
         return self._centre(np.array([find(v) for v in values], dtype=float))
 
@@ -239,7 +240,7 @@ def axis_of(name: str, dist: BaseDistribution) -> Axis:
             return Ordinal((high - low) // step + 1, low, step, log=log)
         case CategoricalDistribution(choices=choices):
             _check_choices(name, choices)
-            if all(_is_number(c) for c in choices):
+            if all(is_number(c) for c in choices):
                 return Ordinal(len(choices), choices=tuple(sorted(choices)))
             return Nominal(tuple(choices))
     raise TypeError(f"{name!r} is {dist!r}; expected an Optuna Float-, Int- or CategoricalDistribution")
@@ -251,48 +252,21 @@ def _check_steps(name: str, low: float, high: float, step: float) -> None:
             f"{name!r} has the range {low} to {high} in steps of {step}, too fine for 64-bit numbers "
             f"(at most {MAX_STEPS:.0e} steps from 0); use a larger step or a float without step"
         )
+    if isinstance(high, int) and max(abs(low), abs(high)) > LARGEST_INT:
+        raise InputError(
+            f"{name!r} has the range {brief(low)} to {brief(high)}, beyond the whole numbers up to 2^53 = "
+            f"{LARGEST_INT:,} that a storage keeps exactly; use a larger unit, or a float"
+        )
 
 
 def _check_choices(name: str, choices: Sequence[Any]) -> None:
     for c in choices:
         if not isinstance(c, bool | int | float | str | tuple | None):
-            raise TypeError(f"{name!r} has the choice {c!r}; expected None, bool, int, float, str or a tuple of them")
-    if len({_key(c) for c in choices}) < len(choices):
-        raise InputError(f"{name!r} has duplicate choices: {list(choices)}")
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value) if isinstance(value, float) else abs(value) <= 2**53
-
-
-def _key(value: Any) -> tuple[str, Any]:
-    """1, True and '1' are different choices; 1 and 1.0 are the same number."""
-    return ("number" if _is_number(value) else type(value).__name__, value)
-
-
-def _spelling(value: Any) -> str:
-    """How a choice is recognised in a text file: '32.0' is 32, 'true' is True."""
-    text = str(value)
-    number = _number(text)
-    return str(number) if math.isfinite(number) else text.lower() if text in ("True", "False") else text
-
-
-def as_numbers(values: Sequence[Any] | Array) -> Array:
-    """Floats, NaN for what is not a number. Text that spells a number counts."""
-    try:
-        numbers = np.asarray(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        return np.array([_number(v) for v in values], dtype=float)
-    return numbers if numbers.ndim == 1 else np.full(len(values), np.nan)  # a list is not a number
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
+            raise TypeError(
+                f"{name!r} has the choice {brief(c)}; expected None, bool, int, float, str or a tuple of them"
+            )
+    if len({same(c) for c in choices}) < len(choices):
+        raise InputError(f"{name!r} has duplicate choices: {brief(list(choices))}")
 
 
 def _mark_outside(u: Array, v: Array, low: float, high: float) -> Array:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution, distribution_to_json
 
-from jumbo_bo.errors import InputError
+from jumbo_bo.errors import InputError, brief
 from jumbo_bo.space.axes import Array as Array
 from jumbo_bo.space.axes import Axis as Axis
 from jumbo_bo.space.axes import axis_of, centres
@@ -85,7 +85,7 @@ class Space:
         for i, (name, axis) in enumerate(zip(self.names, self.axes, strict=True)):
             u[i] = axis.encode([params[name]])[0]
             if not np.isfinite(u[i]):
-                raise InputError(f"{name!r} is {params[name]!r}, expected {axis.describe()}")
+                raise InputError(f"{name!r} is {brief(params[name])}, expected {axis.describe()}")
         return u
 
     def decode(self, u: Sequence[float] | Array) -> Params:  # (d,) ->

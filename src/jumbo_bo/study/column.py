@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from jumbo_bo.space.axes import Array, as_numbers
+from jumbo_bo.errors import brief
 from jumbo_bo.space.space import Space
+from jumbo_bo.space.values import Array, as_numbers
 
 
 def words(column: str) -> list[str]:
@@ -44,7 +45,7 @@ def parameter(cells: pl.Series) -> tuple[BaseDistribution | None, str]:
         return None, f"left out: {'a time' if filled.dtype.is_temporal() else 'neither a number nor text'}"
     distinct = filled.unique(maintain_order=True).to_list()
     if len(distinct) == 1:
-        return None, f"left out: it is always {distinct[0]!r}"
+        return None, f"left out: it is always {brief(distinct[0])}"
     if column.startswith(("Unnamed:", "_")) or not column or {*parts[-1:]} & BOOKKEEPING or {*parts[:1]} & TIMES:
         return None, "left out: it looks like bookkeeping"
     gaps = f"; {cells.null_count():,} rows have none" if cells.null_count() else ""
@@ -53,7 +54,7 @@ def parameter(cells: pl.Series) -> tuple[BaseDistribution | None, str]:
     v = as_numbers(distinct)
     if is_numeric(filled):
         odd = [d for d, x in zip(distinct, v, strict=True) if not abs(x) < math.inf]
-        gaps += f"; {odd[0]!r} is not a usable number" if odd else ""
+        gaps += f"; {brief(odd[0])} is not a usable number" if odd else ""
         v = v[np.isfinite(v)]
         if all(group & set(parts) for group in MEASURED):
             return None, "left out: looks like a measured time"

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from jumbo_bo.data.frames import closest
+from jumbo_bo.errors import brief, clip
 from jumbo_bo.space.space import Params, Space
 from jumbo_bo.study import toml
 
@@ -39,12 +40,12 @@ def job_of(table: toml.Table, space: Space) -> Job:
     for argument in command:
         if set(BRACES.sub("", argument)) & set("{}"):
             raise table.error(
-                f"{table.name}.command has a lone brace in {argument!r}; write {{{{ or }}}} for a literal brace"
+                f"{table.name}.command has a lone brace in {brief(argument)}; write {{{{ or }}}} for a literal brace"
             )
         for name in _placeholders([argument]):
             if name not in space.names:
                 raise table.error(
-                    f"{table.name}.command has {{{name}}} in {argument!r}, which is not a parameter"
+                    f"{table.name}.command has {{{clip(name)}}} in {brief(argument)}, which is not a parameter"
                     f"{closest(name, space.names)}; the parameters are {', '.join(space.names)}; "
                     "write a literal brace twice"
                 )
@@ -66,8 +67,14 @@ def render(job: Job, params: Params) -> list[str]:
 
     command = [BRACES.sub(put, argument) for argument in job.command]
     if job.input == "arguments" and not _placeholders(job.command):
-        command += [word for name, value in params.items() for word in (f"--{name}", _word(value))]
+        command += [word for name, value in params.items() for word in _option(f"--{name}", value)]
     return command
+
+
+def _option(name: str, value: Any) -> list[str]:
+    """Two words. A text like '-rf' would be taken for an option of its own, so it shares a word with its name."""
+    word = _word(value)
+    return [f"{name}={word}"] if isinstance(value, str) and word.startswith("-") else [name, word]
 
 
 def _placeholders(command: Sequence[str]) -> list[str]:

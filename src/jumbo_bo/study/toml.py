@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from jumbo_bo.data.frames import closest
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import InputError, MissingFile, UserError, brief, first_line
+from jumbo_bo.inputs import text_of
 from jumbo_bo.space.space import Space
 
 
@@ -26,7 +27,12 @@ class Check(NamedTuple):
 
 
 def is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def is_text(value: Any) -> bool:
@@ -63,7 +69,9 @@ RANGE = Check(
     "two numbers, the smaller one first, for example [0, 100]; inf and -inf are no bound",
 )
 POSITIVE = Check(lambda v: is_number(v) and v > 0, "a number above 0")
-INTEGER = Check(lambda v: isinstance(v, int) and not isinstance(v, bool), "a whole number")
+INTEGER = Check(
+    lambda v: isinstance(v, int) and not isinstance(v, bool) and abs(v) < 2**63, "a whole number, of at most 19 digits"
+)
 YES_NO = Check(lambda v: isinstance(v, bool), "true or false")
 CELL = Check(is_cell, "text, a number or true/false")
 CHOICES = Check(list_of(is_cell), 'a list of text, numbers or true/false, for example ["relu", "tanh"]')
@@ -100,11 +108,13 @@ class Table:
         for key in self.values:
             if key not in known:
                 where = f"{self.name} has an" if self.name else "there is an"
-                raise self.error(f"{where} unknown key {key!r}{closest(key, known)}; the keys here: {', '.join(known)}")
+                raise self.error(
+                    f"{where} unknown key {brief(key)}{closest(key, known)}; the keys here: {', '.join(known)}"
+                )
 
     def wrong(self, key: str, expected: str, known: Sequence[str] = ()) -> UserError:
         found = self.values.get(key)
-        state = f"is {found!r}" if key in self.values else "is missing"
+        state = f"is {brief(found)}" if key in self.values else "is missing"
         return self.error(f"{self._name(key)} {state}, expected {expected}{closest(found, known)}")
 
     def error(self, text: str) -> UserError:
@@ -116,20 +126,23 @@ class Table:
 
 def read(file: Path) -> Table:
     try:
-        text = file.read_text(encoding="utf-8")
-        return Table(file, "", tomllib.loads(text))
-    except FileNotFoundError:
+        text = text_of(file)
+    except MissingFile:
         raise UserError(f"{file} does not exist; write one with `jumbo init`") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{file} is not a text file in UTF-8; write one with `jumbo init`") from None
-    except OSError as error:
-        raise UserError(f"{file} cannot be read: {error.strerror or error}") from None
+    except InputError as error:
+        raise UserError(f"{error}; write one with `jumbo init`") from None
+    try:
+        return Table(file, "", tomllib.loads(text))
+    except RecursionError:
+        raise UserError(f"{file} has lists or tables too deep inside each other") from None
     except tomllib.TOMLDecodeError as error:
-        lines = text.splitlines() or [""]
+        lines = text.split("\n")
         what, _, place = str(error).rpartition(" (at ")  # 'line 3, column 7)' or 'end of document)'
         found = re.match(r"line (\d+)", place)
         n = min(int(found[1]) if found else len(lines), len(lines))
-        raise UserError(f"{file}, line {n}: {what}; the line is {lines[n - 1].strip()!r}") from None
+        raise UserError(f"{file}, line {n}: {what}; the line is {brief(lines[n - 1].strip())}") from None
+    except ValueError as error:  # a number with more digits than Python reads, or a day that no calendar has
+        raise UserError(f"{file} has a value that cannot be read: {first_line(error)}") from None
 
 
 def space(top: Table) -> Space:
@@ -166,12 +179,15 @@ def _distribution(parameters: Table, name: str) -> BaseDistribution:
         raise table.wrong("step", "a number above 0")
     if log and step not in (None, 1 if kind == "int" else None):
         raise table.error(f"{table.name} has log = true and step = {step}, expected one of the two; leave one out")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Optuna lowers `high` to the last step; here it is an error, below
-        if kind == "int":
-            made: IntDistribution | FloatDistribution = IntDistribution(low, high, log=log, step=step or 1)
-        else:
-            made = FloatDistribution(low, high, log=log, step=step)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Optuna lowers `high` to the last step; here it is an error, below
+            if kind == "int":
+                made: IntDistribution | FloatDistribution = IntDistribution(low, high, log=log, step=step or 1)
+            else:
+                made = FloatDistribution(low, high, log=log, step=step)
+    except (ValueError, ArithmeticError) as error:  # for example more steps than a decimal number can count
+        raise table.error(f"{table.name} has a range that cannot be used: {first_line(error)}") from None
     if step is not None and made.high != high:
         raise table.error(
             f"{table.name} goes from low = {low} in steps of {step} and misses high = {high}; write high = {made.high}"

@@ -7,6 +7,7 @@ opened instead.
 from __future__ import annotations
 
 import os
+import socket
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from jumbo_bo.data.frames import Columns, closest
 from jumbo_bo.data.history import History
@@ -23,9 +25,12 @@ from jumbo_bo.errors import InputError, MissingFile, UserError, first_line
 from jumbo_bo.extras import require
 from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Space
+from jumbo_bo.waiting import waiting
 
 PAGE = 10_000  # runs per request; a file store reads all its runs for each
 FILE_STORE = "MLFLOW_ALLOW_FILE_STORE"  # MLflow asks for this before it opens one
+RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+KNOCK, ANSWER = 10.0, 250.0  # seconds; MLflow waits 120 for an answer, and asks twice
 WHY = {"FAILED": "run failed", "KILLED": "run was killed"}
 
 
@@ -102,17 +107,47 @@ def _opened(address: str) -> Iterator[Any]:
                 client._tracking_client.store.engine.dispose()
     elif scheme in ("", "file"):
         folder = _checked_folder(unquote(urlsplit(address).path) if scheme else address)
-        before = os.environ.get(FILE_STORE)
-        os.environ[FILE_STORE] = "true"
-        try:
+        with _environment(FILE_STORE, "true"):
             yield _client(MlflowClient, folder.absolute().as_uri(), address)
-        finally:
-            if before is None:
-                del os.environ[FILE_STORE]
-            else:
-                os.environ[FILE_STORE] = before
     else:
-        yield _client(MlflowClient, address, address)
+        _knock(address)
+        # MLflow itself asks eight times, with longer and longer pauses, and says nothing.
+        with (
+            _environment(RETRIES, os.environ.get(RETRIES, "1")),
+            waiting(f"answers of {shown(address)}", ANSWER, "for each"),
+        ):
+            yield _client(MlflowClient, address, address)
+
+
+def _knock(address: str) -> None:
+    """A server that is not there is known at once; one behind a proxy is left to MLflow."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https"):
+        return
+    try:
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        if parts.scheme in getproxies() and not proxy_bypass(host):
+            return
+        with waiting(f"{shown(address)} to accept a connection", KNOCK):
+            socket.create_connection((host, port), timeout=KNOCK).close()
+    except (OSError, ValueError) as error:  # ValueError: a port that is no number
+        reason = first_line(error)
+        raise InputError(
+            f"{shown(address)} cannot be reached ({reason}); check the address, or start the server"
+        ) from None
+
+
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _client(kind: Callable[..., Any], uri: str, address: str) -> Any:

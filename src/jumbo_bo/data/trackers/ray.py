@@ -10,10 +10,10 @@ experiment/                         a task
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,10 @@ from jumbo_bo.data.frames import Columns
 from jumbo_bo.data.history import History
 from jumbo_bo.data.summary import some
 from jumbo_bo.data.trackers.runs import Run, entries, flat, mapping, parsed, to_history
-from jumbo_bo.errors import InputError
-from jumbo_bo.space.axes import as_numbers
+from jumbo_bo.errors import InputError, first_line
+from jumbo_bo.inputs import from_json, text_of
 from jumbo_bo.space.space import Space
+from jumbo_bo.space.values import as_numbers
 
 UNFINISHED = ("PENDING", "RUNNING", "PAUSED")
 
@@ -82,9 +83,9 @@ def _status(experiment: Path) -> dict[str, str]:
     """Trial folder -> status, from the newest state file. Its pickled parts stay the text they are."""
     states = sorted(experiment.glob("experiment_state-*.json"))
     try:
-        trials = [json.loads(trial) for trial, _ in json.loads(states[-1].read_text(encoding="utf-8"))["trial_data"]]
+        trials = [from_json(trial) for trial, _ in from_json(text_of(states[-1]))["trial_data"]]
         return {trial["relative_logdir"]: trial["status"] for trial in trials}
-    except (IndexError, KeyError, TypeError, ValueError):  # none, cut off, or of another version of Ray
+    except (LookupError, TypeError, AttributeError, ValueError):  # none, cut off, or of another version of Ray
         return {}
 
 
@@ -92,7 +93,7 @@ def _trial(folder: Path, task: str, status: str | None, columns: Columns, which:
     chosen = _chosen(_newest_first(folder), columns, which)
     metrics = flat({k: v for k, v in chosen.items() if k != "config"}, "/")
     file = folder / "params.json"
-    config = parsed(file.read_text(encoding="utf-8"), str(file)) if file.exists() else chosen.get("config", {})
+    config = parsed(text_of(file), str(file)) if file.exists() else chosen.get("config", {})
     params = flat(mapping(config, str(file)), "/")
     unusable = ""
     if status == "ERROR" or (status is None and (folder / "error.txt").exists()):
@@ -107,16 +108,25 @@ def _trial(folder: Path, task: str, status: str | None, columns: Columns, which:
 def _newest_first(folder: Path) -> Iterator[Mapping[str, Any]]:
     """The reports of a trial. Long trials are mostly read for their last one, so the others are not parsed before."""
     file, table = folder / "result.json", folder / "progress.csv"
-    if file.exists() and file.stat().st_size:
-        lines = file.read_text(encoding="utf-8").split("\n")
+    if file.exists() and (file.stat().st_size or not file.is_file()):
+        lines = text_of(file).split("\n")
         for i in range(len(lines) - 1, 0, -1):  # what follows the last newline was cut off by a crash
             if lines[i - 1].strip():
                 place = f"{file} line {i}"
                 yield mapping(parsed(lines[i - 1], place), place)
     elif table.exists():
-        with table.open(newline="", encoding="utf-8") as rows:
-            for row in reversed(list(csv.DictReader(rows))):
-                yield {name: value or None for name, value in row.items()}
+        for row in reversed(_rows(table)):
+            yield {name: value or None for name, value in row.items() if name is not None}  # None: more than the header
+
+
+def _rows(table: Path) -> list[dict[str, Any]]:
+    limit = csv.field_size_limit(2**31 - 1)  # usually 131,072 characters, and a configuration may be longer
+    try:
+        return list(csv.DictReader(StringIO(text_of(table), newline="")))
+    except csv.Error as error:
+        raise InputError(f"{table} cannot be read as CSV: {first_line(error)}") from error
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _chosen(reports: Iterator[Mapping[str, Any]], columns: Columns, which: str) -> Mapping[str, Any]:

@@ -7,7 +7,6 @@ parameter must not lose its rows because another has it.
 from __future__ import annotations
 
 import glob
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,10 +21,12 @@ from jumbo_bo.data.cells import NO_TASK
 from jumbo_bo.data.files import PathLike
 from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
 from jumbo_bo.data.history import History, checked, from_source
-from jumbo_bo.data.summary import Dropped, clip, some
-from jumbo_bo.errors import InputError, MissingFile
+from jumbo_bo.data.summary import Dropped, some
+from jumbo_bo.errors import InputError, MissingFile, brief
+from jumbo_bo.inputs import from_json
 from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Array, Space
+from jumbo_bo.space.values import spelled
 
 # Reasons that speak against a configuration. A run that was killed, or whose machine was lost, says nothing about it.
 FAILURES = ("run failed", "trial failed")
@@ -65,11 +66,11 @@ def flat(nested: Mapping[str, Any], separator: str, prefix: str = "") -> dict[st
     """{'opt': {'beta': 0.9}} -> {'opt.beta': 0.9}. A list becomes text that spells a choice which is a tuple."""
     out: dict[str, Any] = {}
     for key, value in nested.items():
-        name = f"{prefix}{key}"
+        name = spelled(f"{prefix}{key}")
         if isinstance(value, Mapping):
             out |= flat(value, separator, f"{name}{separator}")
         else:
-            out[name] = str(tuple(value)) if isinstance(value, list) else value
+            out[name] = spelled(tuple(value)) if isinstance(value, list) else value
     return out
 
 
@@ -91,14 +92,14 @@ def entries(path: PathLike | Iterable[PathLike]) -> list[Path]:
 
 def parsed(text: str, place: str) -> Any:
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{place}: not JSON ({error.msg}); correct or delete it") from error
+        return from_json(text)
+    except ValueError as error:
+        raise InputError(f"{place}: not JSON ({error}); correct or delete it") from error
 
 
 def mapping(value: Any, place: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise InputError(f'{place}: expected an object like {{"lr": 0.1}}, got {clip(repr(value), 40)}')
+        raise InputError(f'{place}: expected an object like {{"lr": 0.1}}, got {brief(value, 40)}')
     return value
 
 

@@ -8,7 +8,7 @@ wandb/          run-*/files/config.yaml and wandb-summary.json. A run made offli
 
 from __future__ import annotations
 
-import json
+import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,17 +17,20 @@ from typing import Any
 import polars as pl
 import yaml
 
-from jumbo_bo.data.files import PathLike
+from jumbo_bo.data.files import PathLike, readable
 from jumbo_bo.data.frames import Columns
 from jumbo_bo.data.history import History
 from jumbo_bo.data.summary import some
 from jumbo_bo.data.trackers.runs import Run, entries, flat, mapping, parsed, to_history
-from jumbo_bo.errors import InputError, first_line
+from jumbo_bo.errors import QUOTED, InputError, clip, first_line
+from jumbo_bo.inputs import check_regular, from_json, text_of
 from jumbo_bo.space.space import Space
+from jumbo_bo.space.values import spelled
 
 BLOCK = 32768  # bytes; the log is a LevelDB log of protobuf messages
 FILE_HEADER, HEADER = 7, struct.Struct("<IHB")  # of a piece: checksum, length, kind
 WHOLE, LAST = 1, 4  # kinds of pieces that end a record
+MOST_VALUES = 100_000  # of one configuration; far more than anybody writes
 STATES = {"failed": "run failed", "crashed": "run crashed"}
 
 
@@ -55,10 +58,8 @@ def _runs(entry: Path) -> Iterator[Run]:
 
 
 def _csv(file: Path) -> Iterator[Run]:
-    try:
+    with readable(file):
         table = pl.read_csv(file, infer_schema_length=None, glob=False)
-    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read as CSV: {first_line(error)}") from error
     if {"config", "summary"} <= set(table.columns):
         raise InputError(
             f"{file} has Python dictionaries in its columns 'config' and 'summary'; export them with json.dump "
@@ -70,7 +71,7 @@ def _csv(file: Path) -> Iterator[Run]:
 
 
 def _json(file: Path) -> Iterator[Run]:
-    runs = parsed(file.read_text(encoding="utf-8"), str(file))
+    runs = parsed(text_of(file), str(file))
     if not isinstance(runs, list):
         raise InputError(
             f'{file}: expected a list of runs like [{{"config": {{"lr": 0.1}}, "summary": {{"loss": 1.5}}}}, ...]; '
@@ -81,7 +82,7 @@ def _json(file: Path) -> Iterator[Run]:
 
 
 def _jsonl(file: Path) -> Iterator[Run]:
-    for i, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+    for i, line in enumerate(text_of(file).split("\n"), start=1):
         if line.strip():
             place = f"line {i}"
             yield _run(mapping(parsed(line, f"{file} {place}"), f"{file} {place}"), file, place, file.stem)
@@ -107,12 +108,12 @@ def _run(found: Mapping[str, Any], source: Path, place: str, project: str) -> Ru
     """From an object with 'config' and 'summary', or a row that has both side by side."""
     nested = "config" in found or "summary" in found
     name, state = found.get("name") or found.get("Name"), found.get("state") or found.get("State")
-    place += f" ({name})" if name else ""
+    place += f" ({clip(spelled(name), QUOTED)})" if name else ""
     config, summary = (found.get("config") or {}, found.get("summary") or {}) if nested else (found, found)
     params = flat(mapping(config, f"{source} {place} 'config'"), ".")
     metrics = flat(mapping(summary, f"{source} {place} 'summary'"), ".")
     own = {k: v for k, v in found.items() if v is not None and not isinstance(v, Mapping) and k != "unusable"}
-    unusable = found.get("unusable") or ("" if state in (None, "finished") else STATES.get(state, f"run is {state}"))
+    unusable = found.get("unusable") or ("" if state in (None, "finished") else _why(state))
     return Run(
         place,
         {k: v for k, v in params.items() if not k.startswith("_")},
@@ -122,22 +123,51 @@ def _run(found: Mapping[str, Any], source: Path, place: str, project: str) -> Ru
     )
 
 
+def _why(state: Any) -> str:
+    return STATES.get(state, f"run is {clip(state, QUOTED)}") if isinstance(state, str) else "run has an odd state"
+
+
 def _none(why: str) -> dict[str, Any]:
     return {"config": {}, "summary": {}, "unusable": why}
 
 
 def _unwrapped(file: Path) -> dict[str, Any]:
     """{'lr': {'value': 0.1}} -> {'lr': 0.1}"""
+    text = text_of(file)
     try:
-        config = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+        config = _from_yaml(text)
+    except Exception as error:  # PyYAML raises whatever its parts raise: KeyError, AttributeError, RecursionError, ...
         raise InputError(f"{file}: not YAML ({first_line(error)}); delete the run's folder") from error
     items = mapping(config or {}, str(file)).items()
     return {k: v["value"] if isinstance(v, Mapping) and "value" in v else v for k, v in items if k != "wandb_version"}
 
 
+def _from_yaml(text: str) -> Any:
+    """A few hundred bytes of aliases can stand for more values than fit into any memory: they are counted first."""
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if (n := _size(node, {})) > MOST_VALUES:
+            raise ValueError(f"its aliases stand for {n:.0e} values")
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _size(node: Any, known: dict[int, float]) -> float:
+    """Values below a node, those of aliases as often as they are named."""
+    if id(node) not in known:
+        known[id(node)] = math.inf  # what it is while it contains itself
+        parts = node.value if isinstance(node.value, list) else []
+        below = (part for item in parts for part in (item if isinstance(item, tuple) else (item,)))
+        known[id(node)] = 1 + sum(_size(part, known) for part in below)
+    return known[id(node)]
+
+
 def _summary(file: Path) -> Any:
-    return parsed(file.read_text(encoding="utf-8"), str(file)) if file.exists() else {}
+    return parsed(text_of(file), str(file)) if file.exists() else {}
 
 
 def _log(file: Path) -> dict[str, Any]:
@@ -146,9 +176,17 @@ def _log(file: Path) -> dict[str, Any]:
         from wandb.proto.wandb_internal_pb2 import Record
     except ModuleNotFoundError:
         return _none("offline run: reading its log needs the wandb package (pip install wandb)")
+    try:
+        return _told(map(Record.FromString, _records(file)))
+    except InputError:
+        raise
+    except Exception as error:  # protobuf has its own errors; and keys and values may be anything
+        raise InputError(f"{file} is a damaged W&B log ({first_line(error)}); delete the run's folder") from error
+
+
+def _told(records: Iterable[Any]) -> dict[str, Any]:
     out: dict[str, Any] = {"config": {}, "summary": {}, "state": "not finished"}
-    for data in _records(file):
-        record = Record.FromString(data)
+    for record in records:
         kind = record.WhichOneof("record_type")
         if kind == "run":
             out |= {"name": record.run.display_name, "project": record.run.project, "group": record.run.run_group}
@@ -166,11 +204,12 @@ def _update(target: dict[str, Any], change: Any) -> None:
         inner = target
         for parent in parents:
             inner = inner.setdefault(parent, {})
-        inner[key] = json.loads(item.value_json)
+        inner[key] = from_json(item.value_json)
 
 
 def _records(file: Path) -> Iterator[bytes]:
     """Whole records; one that a crash cut off is not among them."""
+    check_regular(file)
     data = file.read_bytes()
     if data[:4] != b":W&B":
         raise InputError(f"{file} is not a W&B log; delete the run's folder")
