@@ -42,7 +42,7 @@ SPACES = (
     Space({f"x{i}": FloatDistribution(0, 1) for i in range(4)}),
     Space({f"x{i}": IntDistribution(0, 7) for i in range(4)}),
 )
-METHODS = {"jumbo-mixture": True, "jumbo-mixture, no old runs": False, "gp-ucb": True, "jumbo": True}
+METHODS = {"jumbo-mixture": True, "jumbo-mixture, no old runs": False, "gp-ucb": True, "jumbo-printed": True}
 PHASES = ((0, 1), (1, 4), (4, 8), (8, 14), (14, TRIALS))
 SUITE_TRIALS, SUITE_PHASES = 50, ((0, 5), (5, 15), (15, 50))
 Function = Callable[[Array], Array]

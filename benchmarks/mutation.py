@@ -69,7 +69,7 @@ TESTS = {
     "remaining": ["test_remaining.py"],
     "learning/priors": ["learning/test_priors.py"],
     "models/population": ["models/test_population.py", "methods/test_mixture.py"],
-    "methods/jumbo": ["methods/test_jumbo.py", "methods/test_ablations.py"],
+    "methods/jumbo_printed": ["methods/test_jumbo_printed.py", "methods/test_ablations.py"],
     "studies": ["test_studies.py", "sampler"],
 }
 

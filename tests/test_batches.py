@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 
+from jumbo_bo.methods.averaging import improvement
 from jumbo_bo.methods.base import FOLLOW_UP
-from jumbo_bo.methods.mixture import improvement
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space.space import Space
 from jumbo_bo.trials import CHAINED, CLOSE_ENOUGH

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from jumbo_bo.methods import Jumbo, OfflineDKL
+from jumbo_bo.methods import JumboPrinted, OfflineDKL
 from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.models import gp as gps
 from jumbo_bo.search.acquisition import gated, ucb
@@ -25,7 +25,7 @@ def unit_bounds(d):
 
 
 def gate_by_both(space, threshold, gate, net, new):
-    optimizer = study(space, Jumbo(threshold, gate=gate), net=net)
+    optimizer = study(space, JumboPrinted(threshold, gate=gate), net=net)
     warm, cold = parts.jumbo_models(optimizer)
     view = optimizer.view()
     scores = []
@@ -73,7 +73,7 @@ def test_discrete_search_for_the_gate_finds_our_exact_argmax():
 
 
 @pytest.mark.parametrize("options", [{}, {"warm": "g", "paper_fit": True}], ids=["default", "as released"])
-@pytest.mark.parametrize("method", [OfflineDKL, partial(Jumbo, math.inf)], ids=["warm", "cold"])
+@pytest.mark.parametrize("method", [OfflineDKL, partial(JumboPrinted, math.inf)], ids=["warm", "cold"])
 def test_jumbo_models_are_those_of_the_recipe(options, method, rng):
     optimizer = study(MIXED, method(**options))
     view, new = optimizer.view(), rng.random((40, 4))

@@ -115,7 +115,7 @@ def test_trust_is_a_share_and_starts_with_the_old_runs(optimizer):
 
 
 def test_gate_and_beta_are_told():
-    optimizer = Optimizer(SPACE, HISTORY, "maximize", n_trials=10, method="jumbo")
+    optimizer = Optimizer(SPACE, HISTORY, "maximize", n_trials=10, method="jumbo-printed")
     for _ in range(4):
         suggestion = optimizer.ask()
         optimizer.tell(suggestion, float(score(SPACE.encode(suggestion.params)[None])[0]))

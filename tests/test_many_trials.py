@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 
+from jumbo_bo.methods.averaging import improvement
 from jumbo_bo.methods.base import View
-from jumbo_bo.methods.mixture import JumboMixture, improvement
+from jumbo_bo.methods.mixture import JumboMixture
 from jumbo_bo.models.gp import build, expected, extend, hallucinate, joint_posterior, optimistic, posterior
 from jumbo_bo.models.kernel import Kernel, Term, covariance, term_sums
 from jumbo_bo.models.population import alone

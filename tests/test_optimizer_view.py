@@ -8,7 +8,7 @@ import numpy as np
 from bowl import SPACE, told, value
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.learning.pretrain import PRESETS, Pretraining, pretrain
-from jumbo_bo.methods.jumbo import warm_kernel
+from jumbo_bo.methods.jumbo_printed import warm_kernel
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.optimizer import Optimizer
@@ -93,7 +93,7 @@ def test_old_data_of_the_target_counts_as_observed():
 def test_hyperparameters_of_eq_1_are_a_start_of_the_fits(monkeypatch):
     """Old data of the target gave them; one length scale stands for all."""
     history = History(SPACE, (old_task("a"),), target=old_task("new", n=6, seed=1))
-    optimizer = Optimizer(SPACE, history, n_trials=10, method="jumbo")
+    optimizer = Optimizer(SPACE, history, n_trials=10, method="jumbo-printed")
     optimizer.past = pretrain(history, replace(PRESETS["hpo"], max_steps=200))
     starts, limits, fit = [], [], gps.fit
 

@@ -168,7 +168,7 @@ def test_methods_without_a_joint_model_say_so():
             told(1, method=method).remaining()
 
 
-@pytest.mark.parametrize("method", ["gp-ucb", "jumbo", "jumbo-joint", "empirical-gp", "hyperbo"])
+@pytest.mark.parametrize("method", ["gp-ucb", "jumbo", "jumbo-printed", "jumbo-joint", "empirical-gp", "hyperbo"])
 def test_methods_with_gps_have_it(method):
     assert method in METHODS
     assert told(10, method=method).remaining() == 0.0

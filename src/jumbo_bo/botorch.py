@@ -20,7 +20,7 @@ import numpy.typing as npt
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.row_gp import RowGP
-from jumbo_bo.methods import Jumbo, JumboJoint, OfflineDKL
+from jumbo_bo.methods import Jumbo, JumboJoint, JumboPrinted, OfflineDKL
 from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.models.gp import GP, Kernel, Term
 from jumbo_bo.models.kernel import SQRT5
@@ -216,7 +216,7 @@ def jumbo_models(optimizer: Optimizer) -> tuple[SingleTaskGP, SingleTaskGP]:
         )
     if isinstance(recipe, OfflineDKL):
         recipe = recipe.as_jumbo
-    warm_gp, cold_gp = (recipe if isinstance(recipe, Jumbo) else Jumbo()).models(view)
+    warm_gp, cold_gp = (recipe if isinstance(recipe, Jumbo | JumboPrinted) else Jumbo()).models(view)
     return gp_model(warm_gp, view.taken, view.space, view.past), gp_model(cold_gp, view.taken, view.space)
 
 

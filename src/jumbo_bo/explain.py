@@ -27,7 +27,7 @@ from jumbo_bo.trials import Trial
 Array = npt.NDArray[np.float64]
 Bounds = tuple[float, float]  # the values that are possible, in the user's units
 
-OLD_BLOCKS = ("g", "h", "m", "dev")
+OLD_BLOCKS = ("g", "h", "m", "dev", "heads")
 INTERVAL = 0.95  # quantile: nine of ten values should fall between low and high
 OLD_TRIALS = 2  # that old runs are worth, as trials by which the scale of the values is known; not measured
 # A point is chosen for an optimistic prediction of the hyperparameters that fit best, which is too sure of itself; more

@@ -31,8 +31,8 @@ from scipy.special import log_ndtr
 
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.errors import InputError
+from jumbo_bo.methods.averaging import feasible
 from jumbo_bo.methods.base import Chance, View, Weighted
-from jumbo_bo.methods.mixture import feasible
 from jumbo_bo.models.evidence import semidefinite_root
 from jumbo_bo.models.gp import GP, Blocks, joint_posterior, posterior
 from jumbo_bo.models.plausible import plausible

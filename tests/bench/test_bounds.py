@@ -124,7 +124,7 @@ def traced() -> tuple[Any, Any]:
         warps=(task.warp,),
         space_fingerprint=FCNET.space.fingerprint,
     )
-    return problem, bounds_fcnet.trace(problem, bounds_fcnet.recipes()["jumbo"], 100, trials=5, net=net)
+    return problem, bounds_fcnet.trace(problem, bounds_fcnet.recipes()["jumbo-printed"], 100, trials=5, net=net)
 
 
 @NEEDS_TABLES
@@ -160,7 +160,7 @@ def test_everything_is_written(traced: tuple[Any, Any], tmp_path: Path, monkeypa
     problem, run = traced
     label = {"source": "unrelated", "problem": "naval", "seed": 100}
     gains = [{**label, **row} for row in bounds_fcnet.gains(problem, run)]
-    trials = [{**label, "method": "jumbo", "unit": 1e-5, **row} for row in run.rows]
+    trials = [{**label, "method": "jumbo-printed", "unit": 1e-5, **row} for row in run.rows]
     made = [row for law, rule, _ in CASES for row in rows_of(law, rule, 100, 40, 10)]
     monkeypatch.setattr(bounds, "drawn", lambda runs: made)
     monkeypatch.setattr(bounds_drawn, "useful_from", lambda law, run: None)

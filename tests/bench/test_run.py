@@ -61,13 +61,13 @@ def test_same_seed_same_run(method: str) -> None:
 
 def test_options_in_a_method_name() -> None:
     assert parse_method("jumbo") is METHODS["jumbo"]
-    recipe = parse_method("jumbo:warm=g,beta0=1")
+    recipe = parse_method("jumbo-printed:warm=g,beta0=1")
     assert (recipe.warm, recipe.beta0, type(recipe.beta0)) == ("g", 1.0, float)
     assert parse_method("gp-ucb:initial=5,paper_fit=true").initial == 5
-    presets = {"jumbo": "circuit", "jumbo:preset=dngo": "dngo", "gp-ucb": None, "jumbo-joint": "default"}
+    presets = {"jumbo-printed": "circuit", "jumbo-printed:preset=dngo": "dngo", "gp-ucb": None, "jumbo": "default"}
     assert {text: getattr(parse_method(text, "circuit"), "preset", None) for text in presets} == presets
     assert split_names("jumbo:warm=g,beta0=1,gp-ucb,random") == ["jumbo:warm=g,beta0=1", "gp-ucb", "random"]
-    for wrong in ("nonsense", "jumbo:nonsense=1", "jumbo:beta0", "jumbo:beta0=big", "jumbo:paper_fit=maybe"):
+    for wrong in ("nonsense", "jumbo:nonsense=1", "jumbo:beta0", "jumbo:beta0=big", "gp-ucb:paper_fit=maybe"):
         with pytest.raises(ValueError, match=r"choose one of|not an option|not a number|neither true nor false"):
             parse_method(wrong)
 

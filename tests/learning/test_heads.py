@@ -169,7 +169,11 @@ def test_many_tasks_of_one_member_with_two_features(many):
     history, _ = many
     net = pretrain(history, Pretraining(members=1, n_z=2, max_steps=50, least_r2=None))
     blocks = net.blocks(SPACE.sample(np.random.default_rng(1), 7))
-    assert {name: b.shape for name, b in blocks.items()} == {"h": (7, 2), "g": (7, 2), "m": (7, 1), "dev": (7, 3)}
+    shapes = {"h": (7, 2), "g": (7, 2), "m": (7, 1), "dev": (7, 3), "heads": (7, 64)}
+    assert {name: b.shape for name, b in blocks.items()} == shapes
+    t = SPACE.transform(SPACE.sample(np.random.default_rng(1), 7))
+    some = np.linspace(0, len(net.tasks) - 1, 64).astype(int)
+    np.testing.assert_allclose(net.blocks(t)["heads"], net.predictions(t)[:, some], atol=1e-4)  # single precision
 
 
 def test_the_seed_decides_the_heads(many):

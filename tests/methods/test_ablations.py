@@ -63,6 +63,6 @@ def test_a_constant_lambda_is_the_average_of_the_two_scores(net):
 
 
 def test_the_ablations_are_no_copies_of_jumbo(net):
-    plain = [s.params for s in after("jumbo", net, 12).suggestions]
+    plain = [s.params for s in after("jumbo-printed", net, 12).suggestions]
     assert [s.params for s in after("jumbo-blr", net, 12).suggestions] != plain
     assert [s.params for s in after("jumbo-constant", net, 12).suggestions] != plain

@@ -1,12 +1,15 @@
-"""JUMBO as printed: its limits are GP-UCB and Offline DKL, its gate is Algorithm 1's, every option does something."""
+"""JUMBO at its best: its gate is Algorithm 1's with the joint GP as the warm-GP, its limit is GP-UCB."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from jumbo_bo.methods import GPUCB, Jumbo, JumboJoint, OfflineDKL
-from jumbo_bo.methods.jumbo import warm_kernel
+from jumbo_bo.methods import METHODS, Jumbo, JumboJoint, JumboPrinted
+from jumbo_bo.methods.joint import CONTRAST, joint_kernel
+from jumbo_bo.methods.jumbo_printed import latin_hypercube
+from jumbo_bo.models.gp import posterior
 from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.search.acquisition import gated, in_gate, ucb
 from small_problems import MIXED, SMALL, learned_nets, run
@@ -17,109 +20,117 @@ def nets():
     return learned_nets()
 
 
-def test_the_defaults_are_the_papers():
-    assert Jumbo() == Jumbo(0.1, "h", False, "printed", 10.0, "paper", 3, False, "hpo")
-    assert OfflineDKL() == OfflineDKL("h", 10.0, "paper", 3, False, "hpo")
-    assert not Jumbo().old_scale
-    assert not OfflineDKL().old_scale
-
-
-def test_the_first_points_are_spread_and_without_old_runs_it_is_gp_ucb(nets):
-    with_old = run("jumbo", MIXED, nets[MIXED], 4)
-    assert ["Initial point" in s.why for s in with_old.suggestions] == [True, True, True, False]
-    one = run(Jumbo(initial=1), MIXED, nets[MIXED], 2)
-    assert ["Initial point" in s.why for s in one.suggestions] == [True, False]
-    for options in ({}, {"initial": 2}, {"beta0": 1.0}, {"schedule": "anytime"}, {"paper_fit": True}):
-        alone, plain = run(Jumbo(**options), MIXED, None, 6), run(GPUCB(**options), MIXED, None, 6)
-        assert [s.params for s in alone.suggestions] == [s.params for s in plain.suggestions]
-
-
 @pytest.mark.parametrize("gate", ["printed", "constrained"])
-def test_the_suggestion_is_line_8_of_algorithm_1(gate, nets):
-    """Lines 4 to 8, recomputed from the two GPs over all points of the space."""
-    view = run(Jumbo(gate=gate, threshold=0.3), SMALL, nets[SMALL], 5).view()
-    choice = Jumbo(gate=gate, threshold=0.3)(view)
-    warm_gp, cold_gp = Jumbo().models(view)
-    warm, cold = ucb(warm_gp.predict, choice.beta), ucb(cold_gp.predict, choice.beta)
+def test_the_suggestion_is_line_8_with_the_joint_gp_as_the_warm_one(gate, nets):
+    recipe = Jumbo(gate=gate, threshold=0.3, guard=math.inf)
+    view = run(recipe, SMALL, nets[SMALL], 5).view()
+    choice = recipe(view)
+    warm, cold = (ucb(view.fit(k).predict, choice.beta) for k in (joint_kernel(view), cold_kernel(SMALL)))
     blocks = view.domain.blocks
     scores = gated(warm, cold, warm(blocks).max(), 0.3, gate)(blocks)
     scores[view.domain.rows_of(view.taken)] = -np.inf
-    assert choice.best.score == pytest.approx(scores.max())
     assert choice.best.index == int(scores.argmax())
-    assert choice.surrogate.gps[0][1].kernel == (cold_gp if choice.inside_gate else warm_gp).kernel
+    assert choice.inside_gate == bool(in_gate(warm(blocks), warm(blocks).max(), 0.3)[choice.best.index])
+    assert choice.beta == pytest.approx(2.0 * math.exp(-3.0 * view.t / view.horizon))
 
 
-def test_the_kernels_of_the_two_gps(nets):
-    view = run("jumbo", SMALL, nets[SMALL], 4).view()
-    width = view.width("h")
-    (term,) = warm_kernel(view, "h").terms
-    assert (term.block, term.kind, term.groups) == ("h", "matern52", (0,) * width)
-    assert term.length == pytest.approx((math.sqrt(width), 1.0))
-    one, weights = warm_kernel(view, "g", linear=True).terms
-    assert (one.block, one.kind, one.groups) == ("1", "linear", (0,))
-    assert (weights.block, weights.kind, weights.groups) == ("g", "linear", (0,) * view.width("g"))
-    assert weights.variance == pytest.approx((1 / view.width("g"), 1.0))
-    warm, cold = Jumbo(paper_fit=True).models(view)
-    assert cold.kernel == cold_kernel(SMALL, per_parameter=False)
-    assert warm.theta[0] == cold.theta[0] == 0.0
-    assert Jumbo().models(view)[1].kernel == cold_kernel(SMALL)
+def test_the_first_trial_is_the_old_tasks_and_the_second_a_contrast(nets):
+    first, second, third = run("jumbo", SMALL, nets[SMALL], 3).suggestions
+    assert first.params == run("jumbo-joint", SMALL, nets[SMALL], 1).suggestions[0].params
+    assert "Initial point" not in first.why
+    assert CONTRAST in second.why
+    assert CONTRAST not in third.why
+    plain = run(Jumbo(contrast=False), SMALL, nets[SMALL], 2).suggestions
+    assert CONTRAST not in plain[1].why
 
 
-def test_offline_dkl_hands_its_options_on():
-    options = {"warm": "g", "beta0": 2.0, "schedule": "anytime", "initial": 5, "paper_fit": True}
-    as_jumbo = OfflineDKL(**options).as_jumbo
-    assert {name: getattr(as_jumbo, name) for name in options} == options
-    assert as_jumbo.threshold == -math.inf
+def test_a_gate_of_all_points_is_the_cold_gp_and_an_empty_one_the_warm_gp(nets):
+    view = run("jumbo", SMALL, nets[SMALL], 6).view()
+    recipe = Jumbo(guard=math.inf)
+    warm, cold = recipe.models(view)
+    blocks, beta = view.domain.blocks, recipe(view).beta
+    for threshold, gp in ((math.inf, cold), (-1.0, warm)):
+        scores = ucb(gp.predict, beta)(blocks)
+        scores[view.domain.rows_of(view.taken)] = -np.inf
+        assert replace(recipe, threshold=threshold)(view).best.index == int(scores.argmax())
 
 
-@pytest.mark.parametrize("space", [MIXED, SMALL], ids=["mixed", "finite"])
-@pytest.mark.parametrize("paper_fit", [False, True])
-def test_infinite_threshold_gives_exactly_the_points_of_gp_ucb(space, paper_fit, nets):
-    cold = run(GPUCB(paper_fit=paper_fit), space, nets[space], 8)
-    jumbo = run(Jumbo(threshold=math.inf, paper_fit=paper_fit), space, nets[space], 8)
-    assert [s.params for s in jumbo.suggestions] == [s.params for s in cold.suggestions]
+def test_old_runs_that_mislead_are_set_aside(nets):
+    """A guard that is always in doubt: what is left is the cold-GP."""
+    view = run("jumbo", SMALL, nets[SMALL], 6).view()
+    doubting, believing = Jumbo(guard=-math.inf), Jumbo(guard=math.inf)
+    choice = doubting(view)
+    assert choice.aside
+    assert choice.inside_gate is None
+    assert not believing(view).aside
+    warm, cold = doubting.models(view)
+    assert warm.kernel == cold.kernel == cold_kernel(SMALL)
+    scores = ucb(cold.predict, choice.beta)(view.domain.blocks)
+    scores[view.domain.rows_of(view.taken)] = -np.inf
+    assert choice.best.index == int(scores.argmax())
 
 
-@pytest.mark.parametrize("space", [MIXED, SMALL], ids=["mixed", "finite"])
-@pytest.mark.parametrize("block", ["h", "g"])
-def test_empty_gate_gives_exactly_the_points_of_offline_dkl(space, block, nets):
-    warm = run(OfflineDKL(warm=block), space, nets[space], 8)
-    jumbo = run(Jumbo(threshold=-1e-3, warm=block), space, nets[space], 8)
-    assert [s.params for s in jumbo.suggestions] == [s.params for s in warm.suggestions]
+def test_without_old_runs_there_is_no_gate(nets):
+    optimizer = run("jumbo", MIXED, None, 5)
+    assert ["Initial point" in s.why for s in optimizer.suggestions] == [True, True, True, False, False]
+    assert all(s.explanation.inside_gate is None for s in optimizer.suggestions)
 
 
-def test_jumbo_stays_in_the_constrained_gate_and_reports_it(nets):
-    optimizer = run(Jumbo(gate="constrained"), SMALL, nets[SMALL], 4)
-    view = optimizer.view()
-    choice = optimizer.recipe(view)
-    assert choice.inside_gate
-    assert "inside the warm gate" in optimizer.ask().why
+@pytest.mark.parametrize("option", [{"linear": True}, {"gate": "constant"}, {"threshold": 0.01}, {"beta0": 20.0}])
+def test_every_option_does_something(option, nets):
+    plain = run(Jumbo(guard=math.inf), MIXED, nets[MIXED], 8)
+    changed = run(Jumbo(guard=math.inf, **option), MIXED, nets[MIXED], 8)
+    assert [s.params for s in plain.suggestions] != [s.params for s in changed.suggestions]
 
 
-def test_reported_gate_state_equals_algorithm_1(nets):
-    """Recomputed from the two GPs of the view, over all points of the space."""
-    optimizer = run(Jumbo(threshold=0.05), SMALL, nets[SMALL], 5)
-    view = optimizer.view()
-    choice = optimizer.recipe(view)
-    warm = ucb(view.model(warm_kernel(view, "h")).predict, choice.beta)
-    scores = warm(view.domain.blocks)
-    assert choice.inside_gate == bool(in_gate(scores, scores.max(), 0.05)[choice.best.index])
+def test_the_regression_of_the_ablation_starts_at_the_old_tasks_mean(nets):
+    """Against the textbook posterior of the weights around m."""
+    recipe = Jumbo(linear=True, guard=math.inf)
+    view = run(recipe, SMALL, nets[SMALL], 7).view()
+    warm, _ = recipe.models(view)
+    intercept, weight, noise = np.exp(warm.theta)
+    at = view.domain.blocks
+    design, query = (np.hstack([b["1"], b["h"]]) for b in (warm.blocks, at))
+    prior = np.diag([1 / intercept] + [1 / weight] * at["h"].shape[1])
+    solved = np.linalg.solve(prior + design.T @ design / noise, design.T @ (warm.y - warm.blocks["m"][:, 0]) / noise)
+    np.testing.assert_allclose(posterior(warm, at).mean, at["m"][:, 0] + query @ solved, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        Jumbo(gate="constant"),
-        Jumbo(gate="constrained", warm="g"),
-        Jumbo(paper_fit=True, schedule="theory"),
-        OfflineDKL(schedule="anytime"),
-        JumboJoint(latent=True, schedule="theory"),
-    ],
-    ids=["constant", "constrained", "paper fit", "anytime", "latent"],
-)
-def test_options_of_the_recipes_work(recipe, nets):
-    default = run(type(recipe)(), MIXED, nets[MIXED], 7)
-    optimizer = run(recipe, MIXED, nets[MIXED], 7)
-    assert optimizer.best is not None
-    # An option that changes nothing is not wired.
-    assert [s.params for s in optimizer.suggestions] != [s.params for s in default.suggestions]
+def test_the_three_presets_are_what_they_reproduce():
+    assert METHODS["jumbo"] == Jumbo()
+    assert METHODS["jumbo-printed"] == JumboPrinted()
+    released = METHODS["jumbo-released"]
+    assert released == JumboPrinted(warm="g", preset="released", rate=math.log(10), released=True)
+    assert (released.threshold, released.gate, released.beta0, released.initial) == (0.1, "printed", 10.0, 3)
+
+
+def test_the_released_gps_are_those_of_the_authors_code(nets):
+    """Both isotropic; the cold one has amplitude 10 and noise 1e-8, the warm one amplitude 1 and a noise it learns."""
+    recipe = METHODS["jumbo-released"]
+    view = run(recipe, SMALL, nets[SMALL], 6).view()
+    warm, cold = recipe.models(view)
+    assert cold.theta[0] == pytest.approx(math.log(10.0))
+    assert cold.theta[-1] == pytest.approx(math.log(1e-8))
+    assert warm.theta[0] == 0.0
+    assert [t.block for t in warm.kernel.terms] == ["g"]
+    assert cold.theta.size == 3
+    choice = recipe(view)
+    assert choice.beta == pytest.approx(10 * 10 ** (-view.t / view.horizon))
+
+
+def test_the_released_first_points_are_a_latin_hypercube(nets):
+    optimizer = run(METHODS["jumbo-released"], MIXED, nets[MIXED], 4)
+    assert ["Latin hypercube" in s.why for s in optimizer.suggestions] == [True, True, True, False]
+    empty = replace(optimizer.view(), u=np.zeros((0, MIXED.d)), z=np.zeros(0), pending=np.zeros((0, MIXED.d)))
+    points = []
+    for k in range(3):
+        points.append(latin_hypercube(replace(empty, u=np.zeros((k, MIXED.d)), z=np.zeros(k)), 3))
+    (column,) = (i for i, name in enumerate(MIXED.names) if name == "lr")  # continuous: nothing is snapped
+    assert sorted(int(3 * choice.best.u[column]) for choice in points) == [0, 1, 2]
+    assert latin_hypercube(optimizer.view(), 3) is None
+
+
+def test_the_joint_gp_is_judged_in_the_same_way(nets):
+    view = run("jumbo-joint", SMALL, nets[SMALL], 6).view()
+    assert JumboJoint(guard=-math.inf).surrogate(view).gps[0][1].kernel == cold_kernel(SMALL)
+    assert JumboJoint(guard=math.inf).surrogate(view).gps[0][1].kernel == joint_kernel(view)

@@ -8,7 +8,17 @@ import pytest
 from jumbo_bo.data.history import History
 from jumbo_bo.learning import past_file
 from jumbo_bo.learning.features import FeatureNet
-from jumbo_bo.methods import FSBO, METHODS, BestFirst, BoxGPUCB, HyperBO, Jumbo, MTBohamiann, OfflineDKL, Recipe
+from jumbo_bo.methods import (
+    FSBO,
+    METHODS,
+    BestFirst,
+    BoxGPUCB,
+    HyperBO,
+    JumboPrinted,
+    MTBohamiann,
+    OfflineDKL,
+    Recipe,
+)
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.search.argmax import SpaceExhausted
 from small_problems import MIXED, SMALL, follow, learned_nets, loss, old_runs
@@ -146,7 +156,7 @@ def test_predictions_are_those_of_the_suggestion(method, past):
     again = run(method, MIXED, past[MIXED], 7)
     assert again.predict(others) == before
     suggestion = optimizer.ask()
-    if math.isfinite(suggestion.predicted.mean) and not isinstance(method, Jumbo | OfflineDKL):  # there, of two GPs
+    if math.isfinite(suggestion.predicted.mean) and not isinstance(method, JumboPrinted | OfflineDKL):  # of two GPs
         assert again.predict([suggestion.params])[0] == pytest.approx(suggestion.predicted, rel=1e-6)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods import JumboMixture
-from jumbo_bo.methods.mixture import average, improvement
+from jumbo_bo.methods.averaging import average, improvement
 from jumbo_bo.models.gp import posterior
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.search.acquisition import log_expected_improvement
@@ -17,6 +18,7 @@ from jumbo_bo.space.space import Space
 
 SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
 QUICK = JumboMixture(preset=Pretraining(members=1, max_epochs=60, n_u=16))
+THREE = replace(QUICK, one_of=True)
 
 
 def loss(a, b, centre=0.3):
@@ -41,9 +43,9 @@ def played(history, trials, seed=0, **options):
 
 
 def weights(optimizer):
-    """Of the model with the old runs, and of the one without."""
-    by_mean = {gp.kernel.mean: w for w, gp in optimizer.recipe.models(optimizer.view())}
-    return by_mean.get("m", 0.0), by_mean.get(None, 0.0)
+    """Of the models with the old runs, and of the one without."""
+    gps = optimizer.recipe.models(optimizer.view())
+    return sum(w for w, gp in gps if gp.kernel.mean), sum(w for w, gp in gps if gp.kernel.mean is None)
 
 
 def test_weights_are_the_prior_times_the_likelihood_of_the_trials():
@@ -53,6 +55,28 @@ def test_weights_are_the_prior_times_the_likelihood_of_the_trials():
     known, alone = (math.exp(value - max(likelihoods)) for value in likelihoods)
     assert weights(optimizer)[0] == pytest.approx(2 * known / (2 * known + alone))
     assert sum(weights(optimizer)) == pytest.approx(1.0)
+
+
+def test_every_old_task_may_be_the_one_that_the_new_problem_is_like():
+    gps = THREE.models(played(old_runs(0.2, 0.4, 0.35), 4).view())
+    assert {gp.kernel.mean for _, gp in gps} == {"m", "heads", None}
+    # Prior weights: a third each; of the second, a third for every old task.
+    density = np.array([math.exp(gp.log_likelihood) / (3 if gp.kernel.mean == "heads" else 1) for _, gp in gps])
+    np.testing.assert_allclose([w for w, _ in gps], density / density.sum())
+
+
+def test_of_old_tasks_of_mixed_relevance_the_one_that_fits_has_the_say():
+    rng = np.random.default_rng(3)
+    others = [SPACE.sample(rng, 60) for _ in range(4)]
+    tasks = [Task(f"wave {k}", u, np.sin((5 + k) * u).sum(axis=1)) for k, u in enumerate(others)]
+    good = old_runs(0.3).tasks[0]
+    optimizer = played(History(SPACE, (*tasks[:2], good, *tasks[2:])), 0)
+    for u in SPACE.sample(rng, 6):
+        params = SPACE.decode(u)
+        optimizer.tell(params, loss(**params))
+    shares = {gp.kernel.column: w for w, gp in THREE.models(optimizer.view()) if gp.kernel.mean == "heads"}
+    assert max(shares, key=shares.get) == 2
+    assert shares[2] > 0.9 * sum(shares.values())
 
 
 def waves(n=60):
@@ -85,12 +109,13 @@ def test_misleading_old_runs_cost_trials_but_not_the_optimum():
 def test_the_average_is_that_of_the_mixture():
     optimizer = played(old_runs(0.2, 0.4), 3)
     view = optimizer.view()
-    gps = QUICK.models(view)
-    assert len(gps) == 2
+    gps = THREE.models(view)
+    assert len(gps) == 4
     at = view.domain.featurise(SPACE.sample(np.random.default_rng(1), 5))
     rng, draws = np.random.default_rng(2), 400_000
     samples = [n.mean + n.sd * rng.standard_normal((draws, 5)) for n in (posterior(gp, at) for _, gp in gps)]
-    sample = np.where((rng.random(draws) < gps[0][0])[:, None], *samples)
+    w = np.array([weight for weight, _ in gps])
+    sample = np.choose(rng.choice(len(gps), draws, p=w)[:, None], samples)
     mean, sd = average(gps, at)
     np.testing.assert_allclose(mean, sample.mean(axis=0), atol=0.01)
     np.testing.assert_allclose(sd, sample.std(axis=0), rtol=0.01)
@@ -98,8 +123,7 @@ def test_the_average_is_that_of_the_mixture():
     np.testing.assert_allclose(average(gps, at, noise=True).sd ** 2, sd**2 + noise)
     each = [np.maximum(drawn - 0.4, 0.0).mean(axis=0) for drawn in samples]
     heard = [1 - np.sqrt(gp.noise / (s.var(axis=0) + gp.noise)) for (_, gp), s in zip(gps, samples, strict=True)]
-    (w, _), _ = gps
-    expected = [w * each[0] + (1 - w) * each[1], w * each[0] * heard[0] + (1 - w) * each[1] * heard[1]]
+    expected = [w @ each, w @ (np.array(each) * heard)]
     found = [np.exp(improvement(gps, 0.4, may_repeat)(at)) for may_repeat in (False, True)]
     np.testing.assert_allclose(found, expected, rtol=0.02, atol=1e-4)
 

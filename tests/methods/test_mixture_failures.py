@@ -11,7 +11,7 @@ from jumbo_bo.learning.failures import learn_success
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods import JumboMixture
-from jumbo_bo.methods.mixture import feasible
+from jumbo_bo.methods.averaging import feasible
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space.space import Space
 

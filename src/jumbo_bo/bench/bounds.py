@@ -74,11 +74,11 @@ def on_fcnet(seeds: Iterable[int], data: Path | None) -> tuple[list[Row], list[R
         here = bounds_fcnet.unrelated(problem, seed) if source == "unrelated" else problem
         net = None
         for method, recipe in recipes.items():
-            if method != "jumbo" and source != "unrelated":
+            if method != "jumbo-printed" and source != "unrelated":
                 continue  # (c) only; gp-ucb is blind to the source
             run = bounds_fcnet.trace(here, recipe, seed, net=net if method != "gp-ucb" else None)
             trials += [{**label, "method": method, "unit": problem.unit, **row} for row in run.rows]
-            if method == "jumbo":
+            if method == "jumbo-printed":
                 net = run.net
                 gains += [{**label, **row} for row in bounds_fcnet.gains(here, run)]
     return gains, trials, skipped
@@ -153,7 +153,7 @@ def adversarial_figure(made: Sequence[Row], trials: Sequence[Row]) -> list[Panel
     if trials:
         table = pl.DataFrame(trials, infer_schema_length=None)
         lines: list[Line | Bars] = []
-        wanted = [("unrelated", m) for m in bounds_fcnet.recipes()] + [(source, "jumbo") for source in RELATED]
+        wanted = [("unrelated", m) for m in bounds_fcnet.recipes()] + [(source, "jumbo-printed") for source in RELATED]
         for i, (source, method) in enumerate(wanted):
             some = table.filter((pl.col("source") == source) & (pl.col("method") == method))
             mean = some.group_by("trial").agg(pl.col("scaled_regret").mean()).sort("trial")
@@ -177,7 +177,7 @@ def report(made: Sequence[Row], gains: Sequence[Row], trials: Sequence[Row], ski
     if gains:
         seeds = len({row["seed"] for row in gains})
         over = f"{seeds} seed" if seeds == 1 else f"{seeds} seeds"
-        text += [f"`jumbo`, {bounds_fcnet.TRIALS} trials, means over {over}; Ψ in nats.", ""]
+        text += [f"`jumbo-printed`, {bounds_fcnet.TRIALS} trials, means over {over}; Ψ in nats.", ""]
         text += [*gains_table(gains), "", "![compression](compression.png)", ""]
     text += [f"- skipped: {reason}" for reason in skipped]
     text += ["", f"## {TITLES['adversarial']}", "", "The rows 'x' of the first table, and FCNet:", ""]

@@ -1,4 +1,4 @@
-"""Does the pretrained net compress the space? The quantities of Theorem 1 on FCNet, with kernels fitted by `jumbo`.
+"""Does the pretrained net compress the space? The quantities of Theorem 1 on FCNet, kernels fitted by `jumbo-printed`.
 
 Notation
     chi     the 62,208 configurations, as T(u);  Z: their features h
@@ -29,6 +29,7 @@ from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.methods import METHODS
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.methods.jumbo import Jumbo
+from jumbo_bo.methods.jumbo_printed import JumboPrinted
 from jumbo_bo.models.gp import GP, Blocks, posterior
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.search import theory
@@ -65,7 +66,11 @@ def unrelated(problem: Problem, seed: int) -> Problem:
 
 
 def trace(
-    problem: Problem, recipe: Jumbo | GPUCB, seed: int, trials: int = TRIALS, net: FeatureNet | None = None
+    problem: Problem,
+    recipe: Jumbo | JumboPrinted | GPUCB,
+    seed: int,
+    trials: int = TRIALS,
+    net: FeatureNet | None = None,
 ) -> Trace:
     """One run. `net`: already pretrained on the problem's history with this seed."""
     known = table(FCNET, problem.name)
@@ -81,16 +86,18 @@ def trace(
         view = optimizer.view()
         suggestion = optimizer.ask()
         row: Row = {"trial": t + 1}
-        if isinstance(recipe, Jumbo) and suggestion.explanation.inside_gate is not None:
+        beta = suggestion.explanation.beta
+        if isinstance(recipe, Jumbo | JumboPrinted) and suggestion.explanation.inside_gate is not None:
             warm, cold = recipe.models(view)
             assert isinstance(view.domain, Finite)
-            beta = view.beta(recipe.schedule, recipe.beta0)
+            assert beta is not None
             scores = ucb(warm.predict, beta)(view.domain.blocks)
             gate = in_gate(scores, float(scores.max()), recipe.threshold)
             gates |= gate
             complements |= ~gate
             outside[t] = not suggestion.explanation.inside_gate
-            star = fit_warp(-values[:t])(-mean[best : best + 1])[0]  # f(x*) on the scale of this round
+            like = view.past.warps if recipe.old_scale else ()
+            star = fit_warp(-values[:t], like)(-mean[best : best + 1])[0]  # f(x*) on the scale of this round
             row |= {"gate": float(gate.mean()), "optimum_inside": bool(gate[best]), "outside": bool(outside[t])}
             for name, model in (("warm_sure", warm), ("cold_sure", cold)):
                 at = posterior(model, {k: block[best : best + 1] for k, block in view.domain.blocks.items()})
@@ -106,7 +113,7 @@ def trace(
     for t, row in enumerate(rows):
         row["scaled_regret"] = float(f[best] - f[chosen[t]])
         row["simple"] = min(r["regret"] for r in rows[: t + 1])
-    models = recipe.models(final) if isinstance(recipe, Jumbo) and optimizer.net else None
+    models = recipe.models(final) if isinstance(recipe, Jumbo | JumboPrinted) and optimizer.net else None
     return Trace(rows, chosen, outside, gates, complements, models, final.domain.blocks, optimizer.net)
 
 
@@ -163,12 +170,12 @@ def gains(problem: Problem, run: Trace) -> list[Row]:
     return rows
 
 
-def recipes() -> dict[str, Jumbo | GPUCB]:
+def recipes() -> dict[str, JumboPrinted | GPUCB]:
     """The methods of experiment (c)."""
-    jumbo, alone = METHODS["jumbo"], METHODS["gp-ucb"]
-    assert isinstance(jumbo, Jumbo)
+    jumbo, alone = METHODS["jumbo-printed"], METHODS["gp-ucb"]
+    assert isinstance(jumbo, JumboPrinted)
     assert isinstance(alone, GPUCB)
-    return {"jumbo": jumbo, "jumbo, constrained": replace(jumbo, gate="constrained"), "gp-ucb": alone}
+    return {"jumbo-printed": jumbo, "jumbo-printed, constrained": replace(jumbo, gate="constrained"), "gp-ucb": alone}
 
 
 def _betas(n: int, delta: float, rounds: int) -> Array:

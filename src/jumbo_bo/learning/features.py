@@ -8,6 +8,7 @@ Notation
     gps     GPs on the rows of small tasks, which share in the prediction of their task (row_gp.py)
 
     dev     (m, K)    the heads' deviation from their average, as models/population.py uses it
+    heads   (m, K)    the heads as they are; with more than 64, those of 64 tasks
 
 `blocks` gives h and g standardised, as the kernels use them. With more than eight old tasks, g becomes its first eight
 principal components; with more than 64, so does dev. Without GPs all heads are linear in h, so that they never vary in
@@ -37,7 +38,7 @@ Array = npt.NDArray[np.float64]
 Layers = tuple[tuple[Array, Array], ...]
 
 MAX_G = 8  # columns of the g block
-MAX_DEV = 64  # columns of the dev block: a bound on memory, 0.5 MB per 1,000 points
+MAX_DEV = 64  # columns of the blocks dev and heads: a bound on memory, 0.5 MB each per 1,000 points
 SD_FLOOR = 1e-3  # a feature that hardly varies stays small instead of turning its rounding errors into a signal
 CHUNK = 16_384  # rows per forward pass, so that a large table needs little memory
 
@@ -57,9 +58,8 @@ class FeatureNet(Past):
     info: Mapping[str, Any] = field(default_factory=dict)  # how it was trained: losses, steps, seconds
     members: int = 1  # nets side by side in `layers`
     gps: Mapping[str, RowGP] = field(default_factory=dict)  # task -> a GP that has a share in its prediction
-    dev_basis: Array = field(
-        default_factory=lambda: np.zeros((0, 0))
-    )  # (K, 64) with more than 64 tasks, else empty; with many, n_z + 1
+    # (K, 64) with more than 64 tasks, else empty; with many, n_z + 1
+    dev_basis: Array = field(default_factory=lambda: np.zeros((0, 0)))
     priors: Mapping[str, Array] = field(default_factory=dict)  # "alone", "population" -> (2, p), see priors.py
     success: Success | None = None  # where old runs failed; None: nowhere
 
@@ -123,30 +123,32 @@ class FeatureNet(Past):
         return self._heads(self.features(t), t)
 
     def blocks(self, t: Array) -> dict[str, Array]:
-        # (m, D) -> {"h": (m, n_z), "g": (m, min(K, 8)), "m": (m, 1), "dev": (m, min(K, 64)), none for one task}
-        """`m` is the average prediction of the old tasks, in their standardised, warped units."""
+        # (m, D) -> {"h": (m, n_z), "g": (m, min(K, 8)), "m": (m, 1), "dev", "heads": (m, min(K, 64))}
+        """`m` is the average prediction of the old tasks, in their standardised, warped units. One task has no dev."""
         h = np.empty((len(t), self.n_z))
         for rows in _chunks(len(t)):
             h[rows] = self._quick_features(t[rows])
-        mean, g, dev = self._directions(h, t)
-        return {"h": (h - self.h_mean) / self.h_sd, "g": (g - self.g_mean) / self.g_sd, "m": mean, "dev": dev}
+        mean, heads, g, dev = self._directions(h, t)
+        h, g = (h - self.h_mean) / self.h_sd, (g - self.g_mean) / self.g_sd
+        return {"h": h, "g": g, "m": mean, "dev": dev, "heads": heads}
 
-    def _directions(self, h: Array, t: Array) -> Sequence[Array]:  # (m, n_z), (m, D) -> (m, 1), (m, .), (m, .)
-        """Average of the heads, their components, those of their deviations."""
+    def _directions(self, h: Array, t: Array) -> Sequence[Array]:  # (m, n_z), (m, D) -> (m, 1), (m, .), ...
+        """Average of the heads, some of them, the components of all, those of their deviations."""
+        some = _spread(len(self.tasks))
         if _all_linear(len(self.tasks), self.gps):
             weight, bias = self._few_heads
-            return np.split(h @ weight + bias, [1, 1 + self.g_mean.size], axis=1)
+            return np.split(h @ weight + bias, np.cumsum([1, len(some), self.g_mean.size]), axis=1)
         heads = self._heads(h, t)
         mean, dev = deviations(heads)
-        return mean, heads @ self.g_basis, dev @ self.dev_basis if self.dev_basis.size else dev
+        return mean, heads[:, some], heads @ self.g_basis, dev @ self.dev_basis if self.dev_basis.size else dev
 
     @cached_property
     def _few_heads(self) -> tuple[Array, Array]:
-        """Mean and components of all heads, as heads themselves."""
-        k, (weight, bias) = len(self.tasks), self.layers[-1]
+        """What `_directions` returns, as heads."""
+        k, heads = len(self.tasks), np.vstack(self.layers[-1])
         dev = (self.dev_basis - self.dev_basis.mean(axis=0)) / math.sqrt(k - 1)
-        basis = np.hstack([np.full((k, 1), 1.0 / k), self.g_basis, dev])
-        return weight @ basis, bias @ basis
+        few = np.hstack([heads.mean(1, keepdims=True), heads[:, _spread(k)], heads @ self.g_basis, heads @ dev])
+        return few[:-1], few[-1]
 
     def _heads(self, h: Array, t: Array) -> Array:  # (m, n_z), (m, D) -> (m, K)
         weight, bias = self.layers[-1]
@@ -193,6 +195,10 @@ def _components(moments: Array, most: int) -> Array:  # (K, K) -> (K, most)
 
 def _turned(basis: Array) -> Array:  # (K, p) -> (K, p)
     return np.asarray(basis * np.where(basis.sum(axis=0) < 0, -1.0, 1.0))
+
+
+def _spread(tasks: int) -> npt.NDArray[np.intp]:
+    return np.unique(np.linspace(0, tasks - 1, min(tasks, MAX_DEV)).astype(int))
 
 
 def _all_linear(tasks: int, gps: Mapping[str, RowGP]) -> bool:

@@ -96,11 +96,11 @@ PRESETS: dict[str, Pretraining] = {
     "default": Pretraining(),
     # Paper, 'Pre-training Details'; it gives no number of epochs, ours suffice for its learning rates.
     "hpo": Pretraining(learning_rate=5e-5, max_epochs=3_000, patience=500, **_PAPER),
+    "released": Pretraining(learning_rate=5e-5, max_epochs=2_000, patience=2_000, **_PAPER),  # the authors' README
     "circuit": Pretraining(
         n_u=200, n_z=32, dropout=0.5, learning_rate=3e-4, batch_size=64, max_epochs=300, patience=60, **_PAPER
     ),
-    # Many basis functions for a Bayesian linear regression (methods/dngo.py).
-    "dngo": Pretraining(n_u=50, n_z=50, **_ONE_NET),
+    "dngo": Pretraining(n_u=50, n_z=50, **_ONE_NET),  # many basis functions for a regression (methods/dngo.py)
 }
 
 

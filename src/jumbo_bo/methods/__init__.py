@@ -7,6 +7,7 @@ May import: space, data, models, learning, search.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from jumbo_bo.methods.gp_ucb import GPUCB
     from jumbo_bo.methods.hyperbo import HyperBO
     from jumbo_bo.methods.joint import JumboJoint
-    from jumbo_bo.methods.jumbo import Jumbo, OfflineDKL
+    from jumbo_bo.methods.jumbo import Jumbo
+    from jumbo_bo.methods.jumbo_printed import JumboPrinted, OfflineDKL
     from jumbo_bo.methods.mf_gp_ucb import MFGPUCB
     from jumbo_bo.methods.mixture import JumboMixture
     from jumbo_bo.methods.mt_ablr import MTABLR
@@ -64,15 +66,19 @@ class Methods(Mapping[str, "Recipe"]):
         return len(self.lines)
 
 
+RELEASED = {"warm": "g", "preset": "released", "rate": math.log(10.0), "released": True}
+
 METHODS = Methods(
     {
         "jumbo-mixture": Line("mixture", "JumboMixture"),
         "jumbo-joint": Line("joint", "JumboJoint"),
         "jumbo": Line("jumbo", "Jumbo"),
         "gp-ucb": Line("gp_ucb", "GPUCB"),
-        "offline-dkl": Line("jumbo", "OfflineDKL"),
-        "jumbo-blr": Line("jumbo", "Jumbo", {"linear": True}),
-        "jumbo-constant": Line("jumbo", "Jumbo", {"gate": "constant"}),
+        "jumbo-printed": Line("jumbo_printed", "JumboPrinted"),
+        "jumbo-released": Line("jumbo_printed", "JumboPrinted", RELEASED),
+        "offline-dkl": Line("jumbo_printed", "OfflineDKL"),
+        "jumbo-blr": Line("jumbo_printed", "JumboPrinted", {"linear": True}),
+        "jumbo-constant": Line("jumbo_printed", "JumboPrinted", {"gate": "constant"}),
         "dngo": Line("dngo", "DNGO"),
         "mt-ablr": Line("mt_ablr", "MTABLR"),
         "mt-bohamiann": Line("mt_bohamiann", "MTBohamiann"),
@@ -136,6 +142,7 @@ __all__ = [
     "Jumbo",
     "JumboJoint",
     "JumboMixture",
+    "JumboPrinted",
     "MTBohamiann",
     "OfflineDKL",
     "OptunaSampler",

@@ -33,6 +33,7 @@ from jumbo_bo.search.argmax import Best, Finite
 PUSHES, FACTOR = 4, 4.0  # how often, and by how much beta grows each time
 CLOSE = 0.01  # of a parameter's range
 GAIN = 0.01  # of the standardised objective
+CONTRAST = "A contrast to the first trial, to test the old runs"
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class JumboJoint(NetRecipe):
         if view.past is None and (first := space_filling(view, self.initial)):
             return first
         if view.past is not None and self.contrast and len(view.taken) == 1:
-            return replace(spread(view, 0), note="A contrast to the first trial, to test the old runs")
+            return replace(spread(view, 0), note=CONTRAST)
         kernel = self._judged(view)
         gp = view.model(kernel)
         predict, beta = remembered(gp.predict), view.beta(self.schedule, self.beta0, self.rate)
@@ -68,12 +69,16 @@ class JumboJoint(NetRecipe):
         return gp_surrogate(view.model(self._judged(view)))
 
     def _judged(self, view: View) -> Kernel:
-        """The joint model, or the cold one when the trials speak against the old runs."""
-        joint, cold = joint_kernel(view, self.latent), cold_kernel(view.space)
-        if view.past is None or len(view.u) < 2:
-            return joint
-        against = view.fit(cold).log_posterior - view.fit(joint).log_posterior
-        return cold if against > self.guard else joint
+        return judged(view, joint_kernel(view, self.latent), self.guard)
+
+
+def judged(view: View, kernel: Kernel, guard: float) -> Kernel:
+    """This model, or the cold one when the trials speak against the old runs."""
+    cold = cold_kernel(view.space)
+    if view.past is None or len(view.u) < 2:
+        return kernel
+    against = view.fit(cold).log_posterior - view.fit(kernel).log_posterior
+    return cold if against > guard else kernel
 
 
 def _stalled(view: View, gp: GP, best: Best) -> bool:

@@ -1,112 +1,85 @@
-"""JUMBO (Hakhamaneshi et al., AAAI 2022), Algorithm 1, and its limit Offline DKL.
+"""JUMBO (Hakhamaneshi et al., AAAI 2022), Algorithm 1, at its best: a warm-GP, a gate, and the cold-GP inside it.
 
-The warm-GP sees the pretrained net's latent features (`warm="h"`, as printed) or its head predictions (`warm="g"`,
-as in the authors' released code); the cold-GP sees the raw inputs. Without old runs there is no warm-GP and JUMBO is
-GP-UCB, its own limit.
+    warm    the joint GP: what the old tasks predict is its mean and its linear features, what they do not know is on x
+    gate    where the warm score is within l_alpha of its best; the search never leaves it
+    cold    matern52(x), blind to the old runs: its score decides inside the gate
+
+A gate is as good as its warm-GP. One on latent features alone, as printed (jumbo_printed.py), must learn from the
+trials which features are good. This one believes the old tasks from the start, so the first trial is already theirs,
+and it corrects them on x. docs/paper.md says what each step is worth.
+
+Without old runs, and while the trials speak against them (`guard`, as in joint.py), the warm-GP is the cold-GP. Then
+the best of the gate is the best of all: GP-UCB, JUMBO's own limit.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from jumbo_bo.learning.training import Pretraining
-from jumbo_bo.methods.base import Choice, Schedule, Surrogate, View, gp_surrogate, space_filling
-from jumbo_bo.methods.gp_ucb import GPUCB
+from jumbo_bo.methods.base import Choice, Schedule, Surrogate, View, gp_surrogate, space_filling, spread
+from jumbo_bo.methods.joint import CONTRAST, joint_kernel, judged
 from jumbo_bo.methods.nets import NetRecipe
-from jumbo_bo.models.gp import GP, Kernel, LogNormal, Term, isotropic
+from jumbo_bo.models.gp import GP, Kernel, LogNormal, Term
 from jumbo_bo.models.kernel import cold_kernel
-from jumbo_bo.search.acquisition import Gate, Score, blended, gated, in_gate, ucb
+from jumbo_bo.search.acquisition import Gate, Score, blended, gated, in_gate, remembered, ucb
 
 
 @dataclass(frozen=True)
 class Jumbo(NetRecipe):
-    threshold: float = 0.1  # l_alpha
-    warm: Literal["h", "g"] = "h"
-    linear: bool = False  # the warm-GP becomes Bayesian linear regression, the ablation
-    gate: Gate | Literal["constant"] = "printed"  # 'constant': lambda = 0.5 everywhere, the ablation
-    beta0: float = 10.0
+    threshold: float = 0.5  # l_alpha, in standard deviations of the objective
+    linear: bool = False  # the warm-GP becomes Bayesian linear regression on the latent features, the ablation
+    gate: Gate | Literal["constant"] = "constrained"  # 'constant': lambda = 0.5 everywhere, the ablation
+    beta0: float = 2.0
+    rate: float = 3.0  # beta falls to exp(-rate) of its start over the budget
     schedule: Schedule = "paper"
-    initial: int = 3
-    paper_fit: bool = False  # isotropic, 100 Adam steps
-    preset: str | Pretraining = "hpo"  # the paper's
+    initial: int = 3  # space-filling points when there are no old runs
+    guard: float = 1.0  # infinite: the old runs are always asked
+    contrast: bool = True  # the second trial does not ask the old runs
+    preset: str | Pretraining = "default"
+
+    old_scale = True
 
     def __call__(self, view: View) -> Choice:
-        if view.past is None:
-            return self._cold(view)
-        if first := space_filling(view, self.initial):
+        if view.past is None and (first := space_filling(view, self.initial)):
             return first
-        beta = view.beta(self.schedule, self.beta0)
+        if view.past is not None and self.contrast and len(view.taken) == 1:
+            return replace(spread(view, 0), note=CONTRAST)
+        beta = view.beta(self.schedule, self.beta0, self.rate)
         warm_gp, cold_gp = self.models(view)
-        warm, cold = ucb(warm_gp.predict, beta), ucb(cold_gp.predict, beta)
+        warm, cold = ucb(remembered(warm_gp.predict), beta), ucb(cold_gp.predict, beta)
+        if len(view.u) == 0:  # the cold-GP knows nothing yet
+            best = view.domain.argmax(warm, view.rng, view.hints, view.taken)
+            return Choice(best, gp_surrogate(warm_gp), beta, True)
+        aside = view.past is not None and warm_gp.kernel == cold_gp.kernel
+        if aside or view.past is None:
+            best = view.domain.argmax(cold, view.rng, view.hints, view.taken)
+            return Choice(best, gp_surrogate(cold_gp), beta, aside=aside)
         if self.gate == "constant":
             best = view.domain.argmax(blended(warm, cold), view.rng, view.hints, view.taken)
-            return Choice(best, gp_surrogate(cold_gp), beta)
+            return Choice(best, gp_surrogate(warm_gp), beta)
         warm_best = view.domain.maximum(warm, view.rng, view.hints)  # line 5
         score: Score = gated(warm, cold, warm_best, self.threshold, self.gate)  # lines 6-7
-        # Line 8. An empty or a full gate has no edge.
         smooth = self.threshold < 0 or self.threshold == math.inf
-        best = view.domain.argmax(score, view.rng, view.hints, view.taken, smooth)
-        here = warm(view.domain.featurise(best.u[None]))
-        inside = bool(in_gate(here, warm_best, self.threshold)[0])
-        return Choice(best, gp_surrogate(cold_gp if inside else warm_gp), beta, inside)
+        best = view.domain.argmax(score, view.rng, view.hints, view.taken, smooth)  # line 8
+        inside = bool(in_gate(warm(view.domain.featurise(best.u[None])), warm_best, self.threshold)[0])
+        return Choice(best, gp_surrogate(warm_gp), beta, inside)
 
     def surrogate(self, view: View) -> Surrogate:
-        """The cold-GP, which scores inside the gate; the warm-GP where the gate is always empty."""
-        if view.past is None:
-            return self._cold.surrogate(view)
-        warm, cold = self.models(view)
-        return gp_surrogate(warm if self.threshold < 0 else cold)
-
-    @property
-    def _cold(self) -> GPUCB:
-        return GPUCB(self.beta0, self.schedule, self.initial, self.paper_fit)
+        """The warm-GP, which knows the old runs and the trials; the cold-GP chooses, but predicts worse."""
+        return gp_surrogate(self.models(view)[0])
 
     def models(self, view: View) -> tuple[GP, GP]:
         """The warm- and the cold-GP."""
-        warm, cold = warm_kernel(view, self.warm, self.linear), cold_kernel(view.space, not self.paper_fit)
-        start = view.pretrained("warm", warm) if self.warm == "h" and not self.linear else None
-        return (
-            view.model(warm, start, self.paper_fit),
-            view.model(cold, view.pretrained("cold", cold), self.paper_fit),
-        )
+        cold = cold_kernel(view.space)
+        warm = cold if view.past is None else regression(view) if self.linear else joint_kernel(view)
+        return view.model(judged(view, warm, self.guard)), view.model(cold)
 
 
-@dataclass(frozen=True)
-class OfflineDKL(NetRecipe):
-    """The warm-GP alone. JUMBO with an empty gate (l_alpha < 0)."""
-
-    warm: Literal["h", "g"] = "h"
-    beta0: float = 10.0
-    schedule: Schedule = "paper"
-    initial: int = 3
-    paper_fit: bool = False
-    preset: str | Pretraining = "hpo"  # the paper's
-
-    @property
-    def as_jumbo(self) -> Jumbo:
-        return Jumbo(
-            -math.inf,
-            self.warm,
-            beta0=self.beta0,
-            schedule=self.schedule,
-            initial=self.initial,
-            paper_fit=self.paper_fit,
-        )
-
-    def surrogate(self, view: View) -> Surrogate:
-        return self.as_jumbo.surrogate(view)
-
-    def __call__(self, view: View) -> Choice:
-        return self.as_jumbo(view)
-
-
-def warm_kernel(view: View, block: Literal["h", "g"], linear: bool = False) -> Kernel:
-    """matern52 on the pretrained block, isotropic: with a few trials ARD overfits here. `linear`: Bayesian linear
-    regression with an intercept and one prior variance for all weights, as a GP."""
-    width = view.width(block)
-    if linear:
-        weights = Term(block, "linear", (0,) * width, variance=LogNormal(1.0 / width, 1.0))
-        return Kernel((Term("1", "linear", (0,)), weights))
-    return Kernel((isotropic(block, width, length=LogNormal(math.sqrt(width), 1.0)),))
+def regression(view: View) -> Kernel:
+    """Bayesian linear regression on the latent features, around what the old tasks predict."""
+    width = view.width("h")
+    weights = Term("h", "linear", (0,) * width, variance=LogNormal(1.0 / width, 1.0))
+    return Kernel((Term("1", "linear", (0,)), weights), mean="m")

@@ -1,19 +1,20 @@
-"""The default: two models of the new problem, averaged by how well they predict its trials.
+"""The default: models of the new problem, averaged by how well they predict its trials.
 
     population  the new problem is one more of the kind of the old ones (models/population.py)
+    one of them it is much like one of the old ones; which one, the trials tell (`one_of=True`)
     alone       it is like nothing seen before
 
 Notation
-    w       (2,)    weight of each model: its prior weight times p(y | model), the density of the trials in the order
+    w       (2 or 3,) weight of each model: its prior weight times p(y | model), the density of the trials in the order
                     they came, each predicted from those before it; hyperparameters are those that fit best
     EI      expected improvement over the best that the average model expects of the trials so far
 
 Nothing is switched on or off: what is suggested, predicted and explained is that of the average. Old runs that mislead
-predict badly and lose their weight; those that help keep it. The improvement that is expected is the average of both
-models', so a region that one of them rules out is still searched when the other expects much of it.
+predict badly and lose their weight; those that help keep it. The improvement that is expected is the average of all
+models', so a region that one of them rules out is still searched when another expects much of it.
 
 A configuration that may fail counts for what it is worth on average: its improvement times the probability that it has
-a value (models/success.py). A failure says nothing of values, so the two models above do not see it.
+a value (models/success.py). A failure says nothing of values, so the models above do not see it.
 
 Before the first trial only the old runs know anything. A trial is then chosen by its expected improvement over the
 best average of the old tasks: among configurations about equally good on average the one on which they disagree, as it
@@ -22,8 +23,6 @@ may be far better on the new one. The level of the values is not known yet and t
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -34,6 +33,7 @@ from jumbo_bo.data.history import History
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning.priors import level_variance
 from jumbo_bo.learning.training import Pretraining
+from jumbo_bo.methods.averaging import expected_by, feasible, improvement, mixture
 from jumbo_bo.methods.base import (
     Chance,
     Choice,
@@ -46,29 +46,30 @@ from jumbo_bo.methods.base import (
 )
 from jumbo_bo.methods.nets import NetRecipe
 from jumbo_bo.methods.shortlist import Shortlist
-from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal, build, expected, extend, hallucinate, optimistic, posterior
+from jumbo_bo.models.alternatives import alternatives, with_pending
+from jumbo_bo.models.gp import GP, Blocks, Kernel, build, extend, hallucinate, optimistic, posterior
 from jumbo_bo.models.kernel import term_covariance
-from jumbo_bo.models.population import alone, informed, population
+from jumbo_bo.models.population import alone, informed, one_of_them, population
 from jumbo_bo.models.success import MOST_ROWS, TYPICAL, Success, fit
-from jumbo_bo.search.acquisition import Score, log_expected_improvement
+from jumbo_bo.search.acquisition import Score
 from jumbo_bo.search.argmax import Best, Cube, Finite
 from jumbo_bo.search.evolution import Pool
 
 Array = npt.NDArray[np.float64]
-Said = Callable[[GP, Blocks], Normal]
 
 NEGLIGIBLE = 1e-4  # weight of a model that is not asked, as it would change nothing
+FAINT = 3e-3  # weight of a single old task that is not asked; others were not tried
 NEARBY = 200  # of the trials that the models left out, those that they are told of where the search would go
 ROUNDS = 2  # of telling them and searching again; after one, a case of nine still went where trials spoke against it
 SAME = 0.01  # of a parameter's range: where a search goes as close as this to the last one, it is done
 BOUNDING = 64  # trials that bound the improvement in a table from above
 FURTHER = 24  # points that a search hands on to the one with a pending trial more
-HOPELESS = 20.0  # log of a ratio of improvements that no difference in the chance of success makes up for
 
 
 @dataclass(frozen=True)
 class JumboMixture(NetRecipe):
     prior: float = 2 / 3  # weight of the old runs before the first trial
+    one_of: bool = False  # also the model 'one of them', which has half of that weight
     initial: int = 3  # space-filling points when there are no old runs
     preset: str | Pretraining = "default"
 
@@ -131,10 +132,24 @@ class JumboMixture(NetRecipe):
         if view.past is None:
             return [(1.0, view.model(cold))]
         known = view.kept(("population", any_value), lambda: _population(view))
-        odds = math.log(self.prior) - math.log1p(-self.prior) + view.fit(known).log_likelihood
-        w = 0.5 * (1.0 + math.tanh(0.5 * (odds - view.fit(cold).log_likelihood)))
-        heard = [(weight, kernel) for weight, kernel in ((w, known), (1.0 - w, cold)) if weight > NEGLIGIBLE]
-        return [(weight if len(heard) > 1 else 1.0, view.model(kernel)) for weight, kernel in heard]
+        chosen = self.one_of and any_value and len(view.past.tasks) > 1
+        kernels = [known, one_of_them(known), cold] if chosen else [known, cold]
+        prior = [*[self.prior / (len(kernels) - 1)] * (len(kernels) - 1), 1.0 - self.prior]
+        log_w = np.log(prior) + [view.fit(kernel).log_likelihood for kernel in kernels]
+        w = np.exp(log_w - np.logaddexp.reduce(log_w))
+        pending = view.domain.featurise(view.pending)
+        gps = [gp for weight, kernel in zip(w, kernels, strict=True) for gp in _heard(view, weight, kernel, pending)]
+        total = sum(weight for weight, _ in gps)
+        return [(weight / total, gp) for weight, gp in gps]
+
+
+def _heard(view: View, weight: float, kernel: Kernel, pending: Blocks) -> Weighted:
+    """The models of a kernel, one for each mean it may have."""
+    gp = view.fit(kernel)
+    split = alternatives(gp) if kernel.column is None else [(1.0, gp)]
+    heard = [(weight * p, one) for p, one in split if weight * p > (FAINT if len(split) > 1 else NEGLIGIBLE)]
+    told = with_pending([one for _, one in heard], pending) if heard else []
+    return [(w, one) for (w, _), one in zip(heard, told, strict=True)]
 
 
 def _alone(view: View) -> Kernel:
@@ -174,7 +189,7 @@ def _of_shortlist(view: View, cube: Cube, gps: Weighted, chance: Chance | None) 
     before = view.before(0)
 
     def searched() -> tuple[Shortlist, Surrogate]:
-        top = float(np.max(_expected(gps, cube.featurise(view.u)), initial=-np.inf))
+        top = float(np.max(expected_by(gps, cube.featurise(view.u)), initial=-np.inf))
         of_trials = improvement(gps, top, may_repeat=True), mixture(gps)
         score, surrogate = of_trials if len(view.u) else _first(before)
         return Shortlist(cube, cube.search(_feasible(score, chance), before.rng, before.hints), gps, top), surrogate
@@ -207,7 +222,7 @@ def _searched_again(view: View, found: Shortlist, chance: Chance | None) -> tupl
 
 def _choice(view: View, gps: Weighted, chance: Chance | None) -> Choice:
     tried = np.vstack([view.u, view.pending])
-    top = float(_expected(gps, view.domain.featurise(tried) if len(view.unknown) else gps[0][1].blocks).max())
+    top = float(expected_by(gps, view.domain.featurise(tried) if len(view.unknown) else gps[0][1].blocks).max())
     if not isinstance(view.domain, Finite):
         return _best(view, improvement(gps, top, may_repeat=True), mixture(gps), chance)
     bound = improvement(gps, top, predict=partial(optimistic, first=BOUNDING))
@@ -249,51 +264,3 @@ def _bounds(view: View, table: Finite, bound: Score) -> Array:  # -> (N,)
 
 def _feasible(score: Score, chance: Chance | None) -> Score:
     return score if chance is None else feasible(score, chance)
-
-
-def feasible(score: Score, chance: Chance) -> Score:
-    """log(improvement times probability of success). Where improvement is so small that not even certain success would
-    make it the best, the probability is not computed."""
-
-    def total(blocks: Blocks) -> Array:
-        scores = np.array(score(blocks), dtype=float)
-        close = scores > np.max(scores, initial=-np.inf) - HOPELESS
-        scores[close] += np.log(chance(np.asarray(blocks["x"][close], dtype=float)))
-        return scores
-
-    return total
-
-
-def improvement(gps: Weighted, best: float, may_repeat: bool = False, predict: Said = posterior) -> Score:
-    """log sum_i w_i EI_i. Where a trial may be repeated, EI_i is multiplied by 1 - sqrt(s_i / (sd_i^2 + s_i)), s_i the
-    noise variance (Huang et al., 'Global optimization of stochastic black-box systems via sequential kriging
-    meta-models', 2006): a trial next to another one tells little, as noise would hide what it adds. If
-    `predict` is `optimistic`, no less than that: improvement grows with the sd."""
-
-    def part(w: float, gp: GP, blocks: Blocks) -> Array:
-        mean, sd = predict(gp, blocks)
-        told = np.log1p(-np.sqrt(gp.noise / (np.asarray(sd, dtype=float) ** 2 + gp.noise))) if may_repeat else 0.0
-        return np.asarray(math.log(w) + log_expected_improvement(mean, sd, best) + told)
-
-    return lambda blocks: np.asarray(np.logaddexp.reduce([part(w, gp, blocks) for w, gp in gps]))
-
-
-def mixture(gps: Weighted) -> Surrogate:
-    return Surrogate(partial(average, gps), partial(average, gps, noise=True), gps)
-
-
-def _expected(gps: Weighted, blocks: Blocks) -> Array:  # (m, .) -> (m,)
-    means = [expected(gp, blocks) for _, gp in gps]
-    return np.asarray(np.array([weight for weight, _ in gps], dtype=means[0].dtype) @ np.array(means))
-
-
-def average(gps: Weighted, blocks: Blocks, noise: bool = False) -> Normal:  # (m, .) -> mean (m,), sd (m,)
-    """Mean and standard deviation of the mixture, of the function or of what a trial would show."""
-    means, variances = [], []
-    for _, gp in gps:
-        mean, sd = posterior(gp, blocks)
-        means.append(mean)
-        variances.append(sd**2 + (gp.noise if noise else 0.0))
-    w = np.array([weight for weight, _ in gps], dtype=means[0].dtype)
-    middle = w @ np.array(means)
-    return Normal(middle, np.sqrt(w @ (np.array(variances) + (np.array(means) - middle) ** 2)))

@@ -2,7 +2,8 @@
 
 Notation
     theta       (p,)            log hyperparameters, see kernel.py
-    y           (n,)            observations minus their prior mean
+    y           (n,)            observations minus their prior mean; (n, K): their mean is one of K, equally likely
+    r           (K,)            probability of each of them given the observations
     cov         (n (n + 1) / 2,) the lower triangle of their covariance, row by row
     weight      the same shape  d log p(y) / d cov: alpha alpha^T - covariance^-1, on the diagonal half of it
 """
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from scipy.linalg.blas import dsyr, dtrmm, strmm
 from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dpstrf, dtrtri
 
-from jumbo_bo.models.kernel import SQRT5, Blocks, Kernel, Term, prior_mean
+from jumbo_bo.models.kernel import SQRT5, Blocks, Kernel, Term, centred
 
 Array = npt.NDArray[np.float64]
 
@@ -48,7 +49,7 @@ class Evidence:
     """log p(y | theta) and its gradient. Inner products do not depend on theta: computed once per fit."""
 
     def __init__(self, kernel: Kernel, blocks: Blocks, y: Array) -> None:
-        self.kernel, self.y, self.triangle = kernel, y - prior_mean(kernel, blocks), Triangle(len(y))
+        self.kernel, self.y, self.triangle = kernel, centred(kernel, blocks, y), Triangle(len(y))
         self.parts = [self._part(t, blocks[t.block]) for t in kernel.terms]
 
     def _part(self, term: Term, a: Array) -> Array:
@@ -110,17 +111,40 @@ def _weighed_squares(w: Array, a: Array) -> Array:  # (n, n) lower triangle, (n,
 
 
 def density_and_derivative(y: Array, cov: Array, noise: float, triangle: Triangle) -> tuple[float, Array, Array]:
-    """log N(y | 0, cov + noise), alpha (n,) and weight."""
+    """log N(y | 0, cov + noise), alpha as y, and weight. Of K means the logarithm of the average density, whose
+    derivative is the average of theirs by r."""
     chol = cholesky(triangle.matrix(cov), noise)
     alpha = solve(chol, y)
-    weight = -triangle.of(dsyr(-1.0, alpha, a=_lower_inverse(chol).T, overwrite_a=1).T)
+    if y.ndim == 1:
+        weight = -triangle.of(dsyr(-1.0, alpha, a=_lower_inverse(chol).T, overwrite_a=1).T)
+    else:
+        r = shares(log_densities(y, chol, alpha))
+        weight = triangle.of((alpha * r) @ alpha.T - _lower_inverse(chol))
     weight[triangle.diagonal] *= 0.5
     return log_density(y, chol, alpha), alpha, weight
 
 
 def log_density(y: Array, chol: Array, alpha: Array) -> float:
-    """log N(y | 0, L L^T), where alpha = (L L^T)^-1 y (Rasmussen & Williams, Eq. 2.30)."""
-    return float(-0.5 * y @ alpha - np.log(np.diag(chol)).sum() - len(y) / 2 * math.log(2 * math.pi))
+    """log N(y | 0, L L^T), where alpha = (L L^T)^-1 y (Rasmussen & Williams, Eq. 2.30); of K columns the logarithm of
+    their average density."""
+    if y.ndim == 2:
+        each = log_densities(y, chol, alpha)
+        return float(np.logaddexp.reduce(each) - math.log(len(each)))
+    return float(-0.5 * y @ alpha - _log_volume(chol))
+
+
+def _log_volume(chol: Array) -> float:
+    return float(np.log(np.diag(chol)).sum() + len(chol) / 2 * math.log(2 * math.pi))
+
+
+def log_densities(y: Array, chol: Array, alpha: Array) -> Array:  # (n, K) -> (K,)
+    """Of each column."""
+    return np.asarray(-0.5 * np.einsum("ij,ij->j", y, alpha) - _log_volume(chol))
+
+
+def shares(log_p: Array) -> Array:  # (K,) -> r (K,)
+    p = np.exp(log_p - log_p.max())
+    return np.asarray(p / p.sum())
 
 
 def weigh(weights: Array, pairs: Array) -> Array:  # (groups,), (groups, n, n) -> (n, n)

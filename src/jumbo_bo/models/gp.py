@@ -37,6 +37,7 @@ from jumbo_bo.models.kernel import (
     LogNormal,
     Term,
     ard,
+    centred,
     covariance,
     isotropic,
     matern_slices,
@@ -108,7 +109,7 @@ class GP:
     @cached_property
     def log_likelihood(self) -> float:
         """log p(y | theta)."""
-        return log_density(self.y - prior_mean(self.kernel, self.blocks), self.chol, self.alpha)
+        return log_density(centred(self.kernel, self.blocks, self.y), self.chol, self.alpha)
 
     def predict(self, blocks: Blocks) -> Normal:  # (m, .) -> mean (m,), sd (m,)
         return posterior(self, blocks)
@@ -132,7 +133,7 @@ def build(kernel: Kernel, theta: Array, blocks: Blocks, y: Array) -> GP:
         part = {t.block: blocks[t.block][i : i + size] for t in kernel.terms}
         cov[i : i + size] = covariance(kernel, theta, part, blocks)
     chol = cholesky(cov, float(np.exp(theta[-1])))
-    return GP(kernel, theta, blocks, y, chol, solve(chol, y - prior_mean(kernel, blocks)))
+    return GP(kernel, theta, blocks, y, chol, solve(chol, centred(kernel, blocks, y)))
 
 
 def extend(gp: GP, new: Blocks, y: Array) -> GP:  # (k, .), (n + k,)
@@ -142,7 +143,7 @@ def extend(gp: GP, new: Blocks, y: Array) -> GP:  # (k, .), (n + k,)
     L = [L_n 0; V^T C] with V = L_n^-1 k(n, new) and C C^T the covariance of the new points given the others."""
     n, k = len(gp.y), len(y) - len(gp.y)
     if k == 0:
-        return replace(gp, y=y, alpha=solve(gp.chol, y - prior_mean(gp.kernel, gp.blocks)))
+        return replace(gp, y=y, alpha=solve(gp.chol, centred(gp.kernel, gp.blocks, y)))
     v = triangle_times(gp.root, covariance(gp.kernel, gp.theta, gp.blocks, new))  # (n, k)
     corner = cholesky(covariance(gp.kernel, gp.theta, new, new) - v.T @ v, gp.noise)
     chol, root = np.zeros((n + k, n + k), order="F"), np.zeros((n + k, n + k))
@@ -150,7 +151,7 @@ def extend(gp: GP, new: Blocks, y: Array) -> GP:  # (k, .), (n + k,)
     root[:n, :n], root[n:, n:] = gp.root, inverse_root(corner)
     root[n:, :n] = -root[n:, n:] @ (v.T @ gp.root)
     blocks = {name: np.vstack([block, new[name]]) for name, block in gp.blocks.items()}
-    extended = GP(gp.kernel, gp.theta, blocks, y, chol, solve(chol, y - prior_mean(gp.kernel, blocks)))
+    extended = GP(gp.kernel, gp.theta, blocks, y, chol, solve(chol, centred(gp.kernel, blocks, y)))
     extended.__dict__["root"] = root  # known already
     return extended
 
@@ -279,20 +280,21 @@ def fit_adam(
     kernel: Kernel, blocks: Blocks, y: Array, start: Array | None = None, steps: int = 100, rate: float = 0.1
 ) -> GP:
     """The paper's own fit: gradient steps on the likelihood for length scales and noise, amplitude 1, no priors
-    ('Details of training the Gaussian Process hyper-parameters')."""
-    theta = (kernel.priors[0] if start is None else start).copy()
-    free = np.ones(len(theta))
+    ('Details of training the Gaussian Process hyper-parameters'). What has a prior of sd 0 stays at its median."""
+    median, sd = kernel.priors
+    fixed = sd == 0.0
+    theta = np.where(fixed, median, median if start is None else start)
     for term, s in kernel.slices():
-        if term.kind == "matern52":
-            theta[s.start], free[s.start] = 0.0, 0.0
+        if term.kind == "matern52" and not fixed[s.start]:
+            theta[s.start], fixed[s.start] = 0.0, True
     if len(y) == 0:
         return build(kernel, theta, blocks, y)
     objective = Evidence(kernel, blocks, y)
     first, second = np.zeros_like(theta), np.zeros_like(theta)
     for step in range(1, steps + 1):
-        gradient = objective(theta)[1] / len(y) * free
+        gradient = objective(theta)[1] / len(y) * ~fixed
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
         theta = theta + rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
-        theta[-1] = max(theta[-1], math.log(1e-6))
+        theta[-1] = theta[-1] if fixed[-1] else max(theta[-1], math.log(1e-6))
     return build(kernel, theta, blocks, y)

@@ -67,7 +67,8 @@ class Term:
 class Kernel:
     terms: tuple[Term, ...]
     noise: LogNormal = LogNormal(1e-2, 1.5)
-    mean: str | None = None  # block (m, 1) that is the prior mean; None: zero
+    mean: str | None = None  # block whose column is the prior mean; None: zero
+    column: int | None = 0  # of that block; None: one of them, all equally likely before there are data
 
     @cached_property
     def priors(self) -> tuple[Array, Array]:  # log medians (p,), sds (p,)
@@ -118,9 +119,17 @@ def variance(kernel: Kernel, theta: Array, a: Blocks) -> Array:  # -> (n_a,) dia
     return total
 
 
-def prior_mean(kernel: Kernel, a: Blocks) -> Array:  # -> (n_a,)
+def prior_mean(kernel: Kernel, a: Blocks) -> Array:  # -> (n_a,); where it may be one of K columns, (n_a, K)
     first = next(iter(a.values()))
-    return np.zeros(len(first), first.dtype) if kernel.mean is None else a[kernel.mean][:, 0].copy()
+    if kernel.mean is None:
+        return np.zeros(len(first), first.dtype)
+    return a[kernel.mean].copy() if kernel.column is None else a[kernel.mean][:, kernel.column].copy()
+
+
+def centred(kernel: Kernel, a: Blocks, y: Array) -> Array:  # (n,) -> (n,) or (n, K)
+    """Observations minus their prior mean."""
+    mean = prior_mean(kernel, a)
+    return y - mean if mean.ndim == 1 else y[:, None] - mean
 
 
 def term_covariance(term: Term, theta: Array, a: Array, b: Array) -> Array:  # (n_a, p), (n_b, p) -> (n_a, n_b)

@@ -1,0 +1,72 @@
+"""What an average of GPs predicts, and the improvement that it expects.
+
+Notation
+    w_i     weight of model i; they sum to one
+    EI_i    the improvement over the best so far that it expects
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from jumbo_bo.methods.base import Chance, Surrogate, Weighted
+from jumbo_bo.models.gp import GP, Blocks, Normal, expected, posterior
+from jumbo_bo.search.acquisition import Score, log_expected_improvement
+
+Array = npt.NDArray[np.float64]
+Said = Callable[[GP, Blocks], Normal]
+
+HOPELESS = 20.0  # log of a ratio of improvements that no difference in the chance of success makes up for
+
+
+def feasible(score: Score, chance: Chance) -> Score:
+    """log(improvement times probability of success). Where improvement is so small that not even certain success would
+    make it the best, the probability is not computed."""
+
+    def total(blocks: Blocks) -> Array:
+        scores = np.array(score(blocks), dtype=float)
+        close = scores > np.max(scores, initial=-np.inf) - HOPELESS
+        scores[close] += np.log(chance(np.asarray(blocks["x"][close], dtype=float)))
+        return scores
+
+    return total
+
+
+def improvement(gps: Weighted, best: float, may_repeat: bool = False, predict: Said = posterior) -> Score:
+    """log sum_i w_i EI_i. Where a trial may be repeated, EI_i is multiplied by 1 - sqrt(s_i / (sd_i^2 + s_i)), s_i the
+    noise variance (Huang et al., 'Global optimization of stochastic black-box systems via sequential kriging
+    meta-models', 2006): a trial next to another one tells little, as noise would hide what it adds. If
+    `predict` is `optimistic`, no less than that: improvement grows with the sd."""
+
+    def part(w: float, gp: GP, blocks: Blocks) -> Array:
+        mean, sd = predict(gp, blocks)
+        told = np.log1p(-np.sqrt(gp.noise / (np.asarray(sd, dtype=float) ** 2 + gp.noise))) if may_repeat else 0.0
+        return np.asarray(math.log(w) + log_expected_improvement(mean, sd, best) + told)
+
+    return lambda blocks: np.asarray(np.logaddexp.reduce([part(w, gp, blocks) for w, gp in gps]))
+
+
+def mixture(gps: Weighted) -> Surrogate:
+    return Surrogate(partial(average, gps), partial(average, gps, noise=True), gps)
+
+
+def expected_by(gps: Weighted, blocks: Blocks) -> Array:  # (m, .) -> (m,)
+    means = [expected(gp, blocks) for _, gp in gps]
+    return np.asarray(np.array([weight for weight, _ in gps], dtype=means[0].dtype) @ np.array(means))
+
+
+def average(gps: Weighted, blocks: Blocks, noise: bool = False) -> Normal:  # (m, .) -> mean (m,), sd (m,)
+    """Mean and standard deviation of the mixture, of the function or of what a trial would show."""
+    means, variances = [], []
+    for _, gp in gps:
+        mean, sd = posterior(gp, blocks)
+        means.append(mean)
+        variances.append(sd**2 + (gp.noise if noise else 0.0))
+    w = np.array([weight for weight, _ in gps], dtype=means[0].dtype)
+    middle = w @ np.array(means)
+    return Normal(middle, np.sqrt(w @ (np.array(variances) + (np.array(means) - middle) ** 2)))
