@@ -12,7 +12,7 @@ INTEGRATION := .venv/.installed-integration
 CIRCUIT := .venv/.installed-circuit
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo circuit test test-portable test-interop test-integration fuzz docs format figures clean
+.PHONY: help install demo circuit test test-portable test-interop test-integration chaos fuzz docs format figures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -44,6 +44,9 @@ test-interop: $(INTEROP) ## tests against GPyTorch and BoTorch (installs torch)
 
 test-integration: $(INTEGRATION) ## tests with real PostgreSQL, Ray, MLflow, Chromium, ngspice and Magic (installs them)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m integration -rs tests/integration tests/bench/circuit
+
+chaos: $(INSTALLED) ## kill running studies 1,000 times and count what is lost (half an hour); KILLS=100 SEED=1
+	$(BIN)/python tests/integration/chaos.py --kills $(or $(KILLS),1000) --seed $(or $(SEED),0)
 
 docs: $(INTEGRATION) ## build the documentation site in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -38,7 +38,10 @@ MENU = {
     "Start": ["tutorial", "old-runs", "run", "lab", "explain", "report"],
     "Integrations": ["optuna", "ray", "botorch", "migrate"],
     "Applications": ["circuit"],
-    "Background": ["how-it-works", "paper", "theory", "baselines", "results", "big", "suites", "peers", "api"],
+    "Background": [
+        *["how-it-works", "paper", "theory", "baselines", "results", "big"],
+        *["reliability", "suites", "peers", "api"],
+    ],
 }
 
 OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\./[^)#]+\.md)(?:#[^)]*)?\)")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jumbo_bo.data.history import History
     from jumbo_bo.data.readers import read_history
+    from jumbo_bo.data.storage import open_storage
     from jumbo_bo.learning.features import FeatureNet
     from jumbo_bo.methods import METHODS
     from jumbo_bo.optimizer import Optimizer, Suggestion
@@ -35,6 +36,7 @@ __all__ = [
     "Suggestion",
     "__version__",
     "forget_failed",
+    "open_storage",
     "read_history",
 ]
 
@@ -47,6 +49,7 @@ _HOME = {
     "Space": "space.space",
     "Suggestion": "optimizer",
     "forget_failed": "studies",
+    "open_storage": "data.storage",
     "read_history": "data.readers",
 }
 

@@ -31,6 +31,7 @@ from jumbo_bo.paths import at_home
 from jumbo_bo.remaining import Goal, chance
 from jumbo_bo.search.argmax import Domain, domain_of, sobol
 from jumbo_bo.search.candidates import encode_candidates, listed
+from jumbo_bo.search.share import share_of
 from jumbo_bo.space.space import Params, Space
 from jumbo_bo.suggestion import BestTrial, Suggestion
 from jumbo_bo.trials import Fits, Pending, Trial, Trials
@@ -87,17 +88,22 @@ class Optimizer:
         self._told: tuple[int, Trials] | None = None  # the last of `_finished`, and of how many trials
         self.suggestions: list[Suggestion] = []
 
-    def ask(self, running: Sequence[Mapping[str, Any]] | None = None) -> Suggestion:
+    def ask(
+        self, running: Sequence[Mapping[str, Any]] | None = None, share: tuple[int, int] | None = None
+    ) -> Suggestion:
         """The next configuration to try. It stays pending until told or failed.
 
         `running` are the configurations being tried right now, where that is known better than from asks and tells,
-        as in a storage that several processes share.
+        as in a storage that several processes share. When n of them ask at the same moment, they do not get the same
+        configuration if the i-th one has the `share` (i, n).
         """
         if running is not None:
             self._pending = Pending([self.space.encode(params) for params in running])
         with one_thread():
             trials = self._finished()
             view = self._view(trials)
+            if share is not None:
+                view = replace(view, domain=share_of(view.domain, *share))
             choice = self.recipe(view)
             suggestion = self._suggestion(choice, view, trials.warp)
         self.suggestions.append(suggestion)

@@ -18,6 +18,7 @@ import operator
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -38,9 +39,9 @@ Read = Callable[[], Sequence[FrozenTrial]]  # `remembered`: the trials as they a
 WHY, NUMBERS = "why", "jumbo"
 FORGOTTEN, RETRY_OF = "forgotten", "retry of"
 REMAINING = "remaining"  # {"gain", "chance"} when the trial was started, in studies with a stopping rule
-DECIDING = timedelta(seconds=60)  # a running trial without parameters this old has lost its process
-MOST_DECIDING = 8
-ATTEMPTS = 20  # to find a configuration that no other process has just taken
+DECIDING = 60.0  # seconds: a running trial without parameters this old has lost its process
+MOST_DECIDING = 2  # of them whose choice is computed here as well; more share the configurations
+MOST_SHARES = 6  # refusals, each of which halves the share
 WAIT, WAITS = 0.01, 50  # seconds, and how often, for a later trial to give way
 MOST_HELD = 2_048  # configurations to choose from when some parameters are fixed
 
@@ -53,17 +54,25 @@ class Remaining(NamedTuple):
     trial: int
 
 
-def suggest(optimizer: Optimizer, trials: Sequence[FrozenTrial], number: int) -> tuple[Optimizer, Suggestion]:
+def suggest(
+    optimizer: Optimizer, trials: Sequence[FrozenTrial], number: int, refused: int = 0
+) -> tuple[Optimizer, Suggestion]:
     """The optimizer after following the study, and its suggestion for trial `number`.
 
-    Another process may be deciding an earlier trial at this moment. What it will choose can be computed here as well,
-    so both do not choose the same.
+    Other processes may be deciding earlier trials at this moment. What the first ones will choose can be computed here
+    as well, so that all do not choose the same. When there are more, or when another process was faster (`refused`
+    times), each takes the best of a share of the configurations.
     """
     optimizer = follow(optimizer, trials)
     others = [t for t in trials if not t.state.is_finished() and t.number != number]  # running, or enqueued
     found = [configuration(t, optimizer.space) for t in others]
-    suggestion = optimizer.ask(running=[params for params in found if params is not None])
-    for _ in range(min(MOST_DECIDING, sum(_is_deciding(t) and t.number < number for t in others))):
+    running = [params for params in found if params is not None]
+    deciding = [t.number < number for t in others if _is_deciding(t)]
+    if refused or sum(deciding) > MOST_DECIDING:
+        shares = 1 << (len(deciding).bit_length() + refused)  # no fewer than processes
+        return optimizer, optimizer.ask(running, (number % shares, shares))
+    suggestion = optimizer.ask(running)
+    for _ in range(sum(deciding)):
         suggestion = optimizer.ask()
     return optimizer, suggestion
 
@@ -110,19 +119,17 @@ def decide(
     optimizer: Optimizer, read: Read, number: int, store: Callable[[dict[str, Any]], None]
 ) -> tuple[Optimizer, Suggestion]:
     """The optimizer after following the study, and a suggestion for trial `number` that no other process has taken.
-    `store` writes what is kept with the trial, for the others to see at once."""
-    from jumbo_bo.search.argmax import SpaceExhausted
+    `store` writes what is kept with the trial, for the others to see at once.
 
-    optimizer, suggestion = suggest(optimizer, read(), number)
-    store(attributes(suggestion))
-    for _ in range(ATTEMPTS - 1):
-        if may_keep(suggestion.params, read, number):
-            break
-        try:  # the next best, without fitting again: others decide in the meantime
-            suggestion = optimizer.ask()
-        except SpaceExhausted:  # what others were expected to take may be free after all
-            optimizer, suggestion = suggest(optimizer, read(), number)
+    In a finite space there is such a configuration until SpaceExhausted is raised. Of several trials that want the same
+    one the first keeps it. What was known to be taken is suggested only where floats are too few; then it is kept."""
+    for refused in count():
+        trials = list(read())
+        optimizer, suggestion = suggest(optimizer, trials, number, min(refused, MOST_SHARES))
         store(attributes(suggestion))
+        known = any(t.number != number and _has(t, suggestion.params) for t in trials)
+        if known or may_keep(suggestion.params, read, number):
+            break
     return optimizer, suggestion
 
 
@@ -279,9 +286,11 @@ def _known(trial: FrozenTrial) -> Params:
     return {**suggested, **trial.system_attrs.get("fixed_params", {}), **trial.params}
 
 
-def _is_deciding(trial: FrozenTrial) -> bool:
+def _is_deciding(trial: FrozenTrial, seconds: float = DECIDING) -> bool:
     """Started a moment ago, and neither its suggestion nor a parameter is known yet."""
-    return not _known(trial) and trial.datetime_start is not None and datetime.now() - trial.datetime_start < DECIDING
+    if trial.state != TrialState.RUNNING or trial.datetime_start is None or _known(trial):
+        return False
+    return datetime.now() - trial.datetime_start < timedelta(seconds=seconds)
 
 
 def _starts_with(results: Sequence[tuple[Params, float]], told: Sequence[tuple[Params, float]]) -> bool:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,35 +44,62 @@ def postgres_program(name: str) -> str | None:
     return shutil.which(name) or (str(beside[-1]) if beside else None)
 
 
-@pytest.fixture(scope="session")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """URL of an empty database of a server that lives as long as the tests."""
+class Server:
+    """PostgreSQL in a folder of its own, which can be restarted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port, self.process = folder, free_port(), None
+        self.url = f"postgresql+psycopg://jumbo@127.0.0.1:{self.port}/postgres"
+        # It refuses to run as root; its folder then belongs to the user the package made.
+        root = os.getuid() == 0
+        owner = pwd.getpwnam("postgres") if root else pwd.getpwuid(os.getuid())
+        for parent in [folder, *folder.parents]:
+            if parent.stat().st_uid == os.getuid() and root and parent != Path("/"):
+                parent.chmod(parent.stat().st_mode | 0o011)  # let the other user pass through
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+        self.user = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []} if root else {}
+        made = [postgres_program("initdb"), "-D", folder / "data", "-U", "jumbo", "-A", "trust", "--no-sync"]
+        subprocess.run(made, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=folder, **self.user)
+
+    def start(self) -> None:
+        command = [postgres_program("postgres"), "-D", self.folder / "data", "-p", str(self.port)]
+        command += ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={self.folder}"]
+        with (self.folder / "log").open("a") as log:
+            self.process = subprocess.Popen(
+                [*command, "-c", "fsync=off"], stdout=log, stderr=log, cwd=self.folder, **self.user
+            )
+        _wait(self.port, self.process, self.folder / "log")
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGINT)  # a fast shutdown: does not wait for clients
+        self.process.wait(30)
+
+
+def postgresql_server() -> Iterator[Server]:
     pytest.importorskip("psycopg", reason="needs the PyPI package psycopg (make test-integration installs it)")
-    initdb, server = postgres_program("initdb"), postgres_program("postgres")
-    if initdb is None or server is None:
+    if postgres_program("initdb") is None or postgres_program("postgres") is None:
         pytest.skip("needs the Debian package postgresql (apt-get install postgresql)")
-    # The server refuses to run as root; its folder then belongs to the user the package made.
-    root = os.getuid() == 0
-    owner = pwd.getpwnam("postgres") if root else pwd.getpwuid(os.getuid())
-    folder = Path(tmp_path_factory.mktemp("postgresql"))
-    for parent in [folder, *folder.parents]:
-        if parent.stat().st_uid == os.getuid() and root and parent != Path("/"):
-            parent.chmod(parent.stat().st_mode | 0o011)  # let the other user pass through
-    os.chown(folder, owner.pw_uid, owner.pw_gid)
-    user = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []} if root else {}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "cwd": folder}
-    data, port = folder / "data", free_port()
-    subprocess.run([initdb, "-D", data, "-U", "jumbo", "-A", "trust", "--no-sync"], check=True, **quiet, **user)
-    command = [server, "-D", data, "-p", str(port), "-c", "listen_addresses=127.0.0.1"]
-    command += ["-c", f"unix_socket_directories={folder}", "-c", "fsync=off"]
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, **user)
-    try:
-        _wait(port, process, folder / "log")
-        yield f"postgresql+psycopg://jumbo@127.0.0.1:{port}/postgres"
-    finally:
-        process.send_signal(signal.SIGINT)  # a fast shutdown: does not wait for clients
-        process.wait(30)
+    # Not in pytest's folder: every pytest that starts closes that to other users.
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(Path(folder))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """URL of an empty database of a server that lives as long as the tests."""
+    for server in postgresql_server():
+        yield server.url
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """One that a test may stop."""
+    yield from postgresql_server()
 
 
 def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:

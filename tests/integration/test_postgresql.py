@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
@@ -45,6 +47,20 @@ space = Space({"a": IntDistribution(0, 9), "b": IntDistribution(0, 9)})
 with opened(sys.argv[1]) as storage:
     study = optuna.load_study(study_name="three", storage=storage, sampler=JumboSampler(search_space=space, seed=0))
     study.optimize(lambda t: (t.suggest_int("a", 0, 9) - 3) ** 2 + (t.suggest_int("b", 0, 9) - 7) ** 2, n_trials=10)
+"""
+# A grid of 10 x 10, where all want the same few configurations; the server may go away meanwhile.
+ONE_OF_MANY = """
+import sys, time, optuna
+from optuna.distributions import IntDistribution
+from jumbo_bo import JumboSampler, Space, open_storage
+address, trials, seconds = sys.argv[1:]
+sampler = JumboSampler(search_space=Space({"a": IntDistribution(0, 9), "b": IntDistribution(0, 9)}), seed=0)
+study = optuna.load_study(study_name="many", storage=open_storage(address), sampler=sampler)
+def objective(trial):
+    a, b = trial.suggest_int("a", 0, 9), trial.suggest_int("b", 0, 9)
+    time.sleep(float(seconds))
+    return (a - 3) ** 2 + (b - 7) ** 2
+study.optimize(objective, n_trials=int(trials))
 """
 
 
@@ -91,3 +107,38 @@ def test_three_processes_share_one_study(postgresql: str) -> None:
     assert [t.state.name for t in found] == ["COMPLETE"] * 30
     assert max(Counter(tuple(t.params.values()) for t in found).values()) == 1, "no configuration twice"
     assert min(t.value for t in found) == 0
+
+
+def start_many(address: str, processes: int, trials: int, seconds: float) -> list[subprocess.Popen[bytes]]:
+    with opened(address) as storage:
+        optuna.create_study(study_name="many", storage=storage)
+    command = [sys.executable, "-c", ONE_OF_MANY, address, str(trials), str(seconds)]
+    return [subprocess.Popen(command) for _ in range(processes)]
+
+
+def check_all_different(address: str, n: int) -> None:
+    found = trials(address, "many")
+    assert [t.state.name for t in found] == ["COMPLETE"] * n
+    assert max(Counter(tuple(t.params.values()) for t in found).values()) == 1, "no configuration twice"
+    assert all(t.value == (t.params["a"] - 3) ** 2 + (t.params["b"] - 7) ** 2 for t in found)
+
+
+def test_sixteen_processes_that_decide_at_once_try_nothing_twice(postgresql: str) -> None:
+    workers = start_many(postgresql, 16, 6, 0.0)
+    assert [worker.wait(500) for worker in workers] == [0] * 16
+    check_all_different(postgresql, 96)
+
+
+def test_a_restart_of_the_server_leaves_no_trial_behind(own_server: Any) -> None:
+    workers = start_many(own_server.url, 4, 12, 0.2)
+    for n in (6, 20):
+        deadline = time.monotonic() + 120
+        while len(trials(own_server.url, "many")) < n:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        own_server.stop()
+        assert all(worker.poll() is None for worker in workers)
+        time.sleep(1.0)
+        own_server.start()
+    assert [worker.wait(300) for worker in workers] == [0] * 4
+    check_all_different(own_server.url, 48)

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 import warnings
@@ -171,3 +172,28 @@ def test_no_cluster_at_the_address() -> None:
         address = f"127.0.0.1:{unused.getsockname()[1]}"
     with pytest.raises(UserError, match=rf"there is no Ray cluster at '{address}' .*refused.*ray start --head"):
         OnRay(address)
+
+
+def test_termination_stops_the_commands_and_the_next_run_goes_on(only_ray: None, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    (tmp_path / "objective.py").write_text(OBJECTIVE.replace("sleep(2)", "sleep(60)"))
+    code = "from jumbo_bo.cli import main; main()"
+    command = [sys.executable, "-c", code, "run", "study.toml", "--engine", "ray", "--trials", "2"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "log").exists():
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.terminate()
+        shown, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, shown
+    assert "Stopped. Finished trials are kept" in shown
+    assert "Traceback" not in shown
+    results = [json.loads(path.read_text()) for path in tmp_path.rglob("result.json")]
+    assert results
+    assert all(result["stopped"] for result in results)
+    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not any(b"objective.py" in line and str(tmp_path).encode() in line for line in lines)

@@ -49,7 +49,7 @@ def test_parameters_as_arguments_and_the_environment(study: StudyFile) -> None:
     run(file, 1, Log())
     folder, params = study.runs / "trial-0000" / "attempt-1", stored(study)[0].params
     assert (folder / "stdout").read_text() == f"['--x={params['x']}', '{params['kind']}']  0\n1\n"
-    assert (folder / "model").exists()
+    assert (folder / "files" / "model").exists()
     assert json.loads((folder / "params.json").read_text()) == params
 
 
@@ -66,7 +66,7 @@ def test_workers_run_side_by_side(study: StudyFile) -> None:
 
 
 def test_a_failed_attempt_is_tried_again(study: StudyFile) -> None:
-    write_objective(study.folder, "if os.environ['JUMBO_FOLDER'].endswith('-1'): sys.exit('no GPU is free')")
+    write_objective(study.folder, "if os.environ['JUMBO_FOLDER'].endswith('-1/files'): sys.exit('no GPU is free')")
     watch = Log()
     run(replace(study, job=replace(study.job, retries=1)), 2, watch)
     assert [t.state for t in stored(study)] == [TrialState.COMPLETE] * 2

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,26 @@ from waiting import wait_for
 PYTHON = (sys.executable, "-I", "-S")
 
 
-def supervised(tmp_path: Path, command: Sequence[str], **job: Any) -> tuple[dict[str, Any], Path]:
+def prepared(tmp_path: Path, command: Sequence[str], **job: Any) -> Path:
     folder = tmp_path / "attempt-1"
     folder.mkdir()
     spec = {"command": list(command), "folder": str(tmp_path), "stdin": os.devnull, "environment": {}, "timeout": None}
     supervise.write(folder / "job.json", spec | job)
+    return folder
+
+
+def supervised(
+    tmp_path: Path, command: Sequence[str], grace: float = supervise.GRACE, stop: bool = False, **job: Any
+) -> tuple[dict[str, Any], Path]:
+    folder = prepared(tmp_path, command, **job)
+    if stop:
+        (folder / "stop").touch()
     lock = supervise.take(folder / "lock")
     assert lock is not None
+    code = f"import runpy; s = runpy.run_path({supervise.__file__!r}); s['supervise'].__globals__['GRACE'] = {grace}; "
+    code += f"import pathlib; s['supervise'](pathlib.Path({str(folder)!r}), {lock})"
     try:
-        supervise.supervise(folder, lock)
+        subprocess.run([*PYTHON, "-c", code], check=True, pass_fds=(lock,))
     finally:
         os.close(lock)
     return json.loads((folder / "result.json").read_text()), folder
@@ -47,28 +59,19 @@ def test_supervisor_keeps_everything_the_command_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["timeout", "stop"])
-def test_the_whole_group_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    monkeypatch.setattr(supervise, "GRACE", 0.2)
+def test_the_whole_group_is_ended(tmp_path: Path, how: str) -> None:
     # The command ignores SIGTERM, and so does a child of it.
     stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
     child = f"{stubborn}print('up', flush=True); time.sleep(60)"
     code = (
         f"{stubborn}import subprocess, sys; subprocess.run([sys.executable, '-I', '-S', '-c', {child!r}], close_fds=0)"
     )
-    if how == "stop":
-        (tmp_path / "attempt-1").mkdir()
-        (tmp_path / "attempt-1" / "stop").touch()
-        monkeypatch.setattr(Path, "mkdir", lambda *_, **__: None)
-    start = time.monotonic()
-    result, folder = supervised(tmp_path, [*PYTHON, "-c", code], timeout=0.5 if how == "timeout" else None)
+    start, limit = time.monotonic(), 0.5 if how == "timeout" else None
+    result, folder = supervised(tmp_path, [*PYTHON, "-c", code], grace=0.2, stop=how == "stop", timeout=limit)
     assert time.monotonic() - start < 20
     assert (result["timed_out"], result["stopped"]) == (how == "timeout", how == "stop")
     assert result["exit"] == -signal.SIGKILL
-    for _ in range(100):  # the child holds a copy of the lock, until the system has cleaned up after it
-        if not supervise.held(folder / "lock"):
-            break
-        time.sleep(0.05)
-    assert not supervise.held(folder / "lock")
+    wait_for(lambda: not supervise.held(folder / "lock"))  # the child holds a copy, until the system has cleaned up
 
 
 def test_command_that_cannot_be_started(tmp_path: Path) -> None:
@@ -77,22 +80,144 @@ def test_command_that_cannot_be_started(tmp_path: Path) -> None:
     assert "no-such-program" in result["error"]
 
 
-def test_lock_lives_as_long_as_the_command(tmp_path: Path) -> None:
-    """Also when its supervisor is killed: then the command goes on alone, and is waited for."""
-    folder = tmp_path / "attempt-1"
-    folder.mkdir()
-    command = [*PYTHON, "-c", "import time; print('up', flush=True); time.sleep(1.5)"]
-    spec = {"command": command, "folder": str(tmp_path), "stdin": os.devnull, "environment": {}, "timeout": None}
-    supervise.write(folder / "job.json", spec)
-    engine = Local()
+SLOW = [*PYTHON, "-c", "import time; print('up', flush=True); time.sleep(1.5); print(0.25)"]
+JOB = Job(("train",), value="loss")
+
+
+@pytest.fixture
+def engine() -> Iterator[Local]:
+    made = Local()
+    yield made
+    made.close()
+
+
+def started(engine: Local, folder: Path) -> int:
+    """The number of the supervisor once the command is at work."""
     engine.start(folder)
     assert engine.alive(folder)
     wait_for(lambda: (folder / "stdout").exists() and bool((folder / "stdout").read_text()))
-    os.kill(engine._children[0].pid, signal.SIGKILL)
-    engine._children[0].wait()
+    return engine._children[0].pid
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def kill(engine: Local, *pids: int) -> None:
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        engine._children[0].wait(0.1)
+
+
+def test_the_recorder_outlives_the_supervisor(tmp_path: Path, engine: Local) -> None:
+    """The command goes on, is waited for, and its result counts."""
+    folder = prepared(tmp_path, SLOW)
+    supervisor = started(engine, folder)
+    kill(engine, supervisor)
     assert engine.alive(folder)
+    assert outcome(folder, JOB, alive=True) is None
     wait_for(lambda: not engine.alive(folder))
     assert not (folder / "result.json").exists()
+    end = outcome(folder, JOB)
+    assert end is not None
+    assert (end.value, end.error) == (0.25, None)
+    assert 1.4 < end.seconds < 30
+
+
+linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the recorder in /proc")
+
+
+@linux
+def test_the_supervisor_outlives_the_recorder(tmp_path: Path, engine: Local) -> None:
+    folder = prepared(tmp_path, SLOW)
+    supervisor = started(engine, folder)
+    kill(engine, *children(supervisor))
+    wait_for((folder / "result.json").exists)
+    assert not (folder / "ended.json").exists()
+    end = outcome(folder, JOB)
+    assert end is not None
+    assert (end.value, end.error) == (0.25, None)
+
+
+@linux
+@pytest.mark.parametrize(("end", "code"), [("print(0.25)", 0), ("os._exit(3)", 3), ("os.kill(os.getpid(), 9)", -9)])
+def test_a_recorder_killed_before_it_wrote_leaves_the_exit_code(
+    tmp_path: Path, engine: Local, end: str, code: int
+) -> None:
+    folder = prepared(tmp_path, [*PYTHON, "-c", f"import os; print('up', flush=True); {end}"])
+    (folder / "ended.json.new").mkdir()  # so that it cannot, and tries again and again
+    supervisor = started(engine, folder)
+    (recorder,) = children(supervisor)
+    wait_for(lambda: all("Z" in _state(command) for command in children(recorder)))
+    kill(engine, recorder)
+    wait_for((folder / "result.json").exists)
+    assert json.loads((folder / "result.json").read_text())["exit"] == code
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@linux
+def test_without_a_recorder_the_command_can_still_be_stopped(tmp_path: Path, engine: Local) -> None:
+    folder = prepared(tmp_path, [*PYTHON, "-c", "import time; print('up', flush=True); time.sleep(60)"])
+    supervisor = started(engine, folder)
+    kill(engine, *children(supervisor))
+    (folder / "stop").touch()
+    wait_for((folder / "result.json").exists)
+    result = json.loads((folder / "result.json").read_text())
+    assert (result["stopped"], result["exit"]) == (True, -signal.SIGTERM)
+    wait_for(lambda: not engine.alive(folder))
+
+
+@linux
+def test_lock_lives_as_long_as_the_command(tmp_path: Path, engine: Local) -> None:
+    """Also when nobody is left to write down how it ended: it is waited for, and what it printed proves nothing."""
+    folder = prepared(tmp_path, SLOW)
+    supervisor = started(engine, folder)
+    kill(engine, *children(supervisor), supervisor)
+    assert engine.alive(folder)
+    wait_for(lambda: not engine.alive(folder))
+    assert outcome(folder, JOB) is None
+
+
+def test_a_command_that_has_its_value_when_it_is_stopped_is_finished(tmp_path: Path) -> None:
+    code = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit()); print(0.5, flush=True); "
+    _, folder = supervised(tmp_path, [*PYTHON, "-c", code + "time.sleep(60)"], stop=True)
+    end = outcome(folder, JOB)
+    assert end is not None
+    # It may also have been stopped before it had printed anything.
+    assert (end.value, end.error) == (0.5 if (folder / "stdout").read_text() else None, None)
+
+
+@pytest.mark.parametrize(("exit_code", "value"), [(0, 0.5), (1, None), (-15, None)])
+def test_stopped_counts_only_without_a_value(tmp_path: Path, exit_code: int, value: float | None) -> None:
+    (tmp_path / "stdout").write_text("0.5\n")
+    (tmp_path / "stderr").touch()
+    result = {"exit": exit_code, "error": None, "timed_out": False, "stopped": True, "seconds": 1.0}
+    supervise.write(tmp_path / "result.json", result)
+    end = outcome(tmp_path, JOB)
+    assert end is not None
+    assert (end.value, end.error) == (value, None)
+
+
+def test_a_living_supervisor_has_the_last_word(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("0.5\n")
+    supervise.write(tmp_path / "ended.json", {"exit": 0, "error": None, "seconds": 1.0})
+    assert outcome(tmp_path, JOB, alive=True) is None
+    old = time.time() - 60  # it does not come
+    os.utime(tmp_path / "ended.json", (old, old))
+    for alive in (True, False):
+        end = outcome(tmp_path, JOB, alive)
+        assert end is not None
+        assert end.value == 0.5
+
+
+@pytest.mark.parametrize("found", ['{"accuracy": 0.9}', "[1, 2]", "0.5", "{", "", "[" * 100_000])
+def test_something_else_with_the_name_of_a_result_is_none(tmp_path: Path, found: str) -> None:
+    (tmp_path / "result.json").write_text(found)
+    assert outcome(tmp_path, JOB) is None
 
 
 # The value
@@ -117,8 +242,12 @@ def test_lock_lives_as_long_as_the_command(tmp_path: Path) -> None:
         ("[" * 100_000, "no JSON line"),
         ("\udcff\udcfe", "no JSON line"),
         ("x" * 3_000_000 + '\n{"loss": 1.0}', 1.0),
+        ('{"loss": 1' + "0" * 400 + "}", 'not a finite number: {"loss": 1000'),
+        ("1" + "0" * 400, "not a finite number: 1000"),
+        ("9" * 5000, "not a finite number: 9999"),
+        ('{"loss": 12345678901234567891}', 12345678901234567891.0),
     ],
-    ids=range(16),
+    ids=range(20),
 )
 def test_value_is_read_from_the_last_json_line(tmp_path: Path, printed: str, expected: float | str) -> None:
     (tmp_path / "stdout").write_bytes(printed.encode(errors="surrogateescape"))

@@ -192,8 +192,8 @@ def test_searches_start_at_the_best_points_that_are_well_apart():
     pool.add(u)
     assert pool.spread(3)[:, 0].tolist() == [0.1, 0.35, 0.9]  # 0.15 and 0.3 are too near to 0.1
     assert pool.spread(2)[:, 0].tolist() == [0.1, 0.35]
-    assert pool.best(u[1:2]).u[0] == 0.15
-    assert pool.best(u) is None
+    assert pool.best(u[1:2], lambda _: True).u[0] == 0.15
+    assert pool.best(u, lambda _: True) is None
 
 
 def test_a_search_prints_nothing(rng, capfd):

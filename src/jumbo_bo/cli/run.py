@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from jumbo_bo.cli.interrupts import Interrupts
 from jumbo_bo.cli.view import FAILED, console, explained, number, usable
 from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
@@ -66,7 +65,7 @@ def run(
     Exit codes: 0 the trials are done, 1 something is wrong and the message says what, 130 stopped.
     """
     kept = f"Finished trials are kept; interrupted trials start again. Resume with: jumbo run {study}"
-    with explained("run", kept), usable(study), _termination_is_an_interrupt():
+    with explained("run", kept), usable(study), Interrupts() as interrupts:
         if address is not None and engine is EngineName.local:
             raise UserError(f"--address {address} is for a Ray cluster; add --engine ray")
         if sys.platform == "win32":
@@ -76,7 +75,7 @@ def run(
 
         file = load(study)
         limit = trials or file.trials
-        with Progress(console()) as progress:
+        with Progress(console(), interrupts) as progress:
             ending = evaluate(file, limit, progress, _engine(engine, address), retry_failed)
         _conclude(console(), file, ending, limit)
 
@@ -127,8 +126,9 @@ def dashboard(
 class Progress:
     """A line for each finished trial, and in a terminal one below them that says what is going on."""
 
-    def __init__(self, screen: Console) -> None:
+    def __init__(self, screen: Console, interrupts: Interrupts | None = None) -> None:
         self.screen, self.live = screen, Live(console=screen, auto_refresh=False, transient=True)
+        self.interrupts = interrupts or Interrupts()
         self.top: FrozenTrial | None = None
 
     def __enter__(self) -> Progress:
@@ -151,6 +151,7 @@ class Progress:
         _print_line(self.screen, line + trial.user_attrs.get("why", ""), "green" if improved else "")
 
     def tick(self, running: Sequence[Running], finished: int, limit: int) -> None:
+        self.interrupts.heed()
         if not self.screen.is_terminal:
             return
         now = time.time()
@@ -259,17 +260,3 @@ def _engine(name: EngineName, address: str | None) -> Engine | None:
     from jumbo_bo.runner.engines import OnRay
 
     return OnRay(address) if name is EngineName.ray else None
-
-
-@contextmanager
-def _termination_is_an_interrupt() -> Iterator[None]:
-    """`kill` ends a run as gently as Ctrl-C does."""
-
-    def interrupt(*_: Any) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

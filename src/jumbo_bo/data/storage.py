@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import optuna
 from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
 
+from jumbo_bo.data.journal import Journal
+from jumbo_bo.data.patient import PatientStorage
 from jumbo_bo.data.tables import open_tables
 from jumbo_bo.errors import QUOTED, UserError, brief, clip, first_line, masked
 from jumbo_bo.extras import command, require
@@ -29,6 +30,8 @@ if TYPE_CHECKING:  # a slow import, and a journal does not need it
     from sqlalchemy.engine import URL
 
 JOURNALS = (".journal", ".log")
+FULL = "disk is full", "disk I/O error", "No space left", "File too large", "quota exceeded"
+DAMAGED = "malformed", "not a database", "is damaged"
 PATIENCE = 60  # seconds to wait for another one to let go of an SQLite file, or for a server to answer
 
 
@@ -54,6 +57,17 @@ def opened(address: str, create: bool = True) -> Iterator[BaseStorage]:
         if isinstance(storage, RDBStorage):
             storage.remove_session()
             storage.engine.dispose()
+
+
+def open_storage(address: str) -> BaseStorage:
+    """An Optuna storage for many processes. While a database server is away, as during a restart, it waits for a
+    minute; a journal file may end in the middle of a line. Pass it as `storage=`."""
+    address = at_home(address)
+    url = checked(address)
+    try:
+        return _open(address, url, patient=True)
+    except database_errors(ImportError) as error:
+        raise _explained(address, error) from error
 
 
 def database_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
@@ -102,10 +116,10 @@ def shown(address: str) -> str:
     return masked(address)
 
 
-def _open(address: str, url: URL | None) -> BaseStorage:
+def _open(address: str, url: URL | None, patient: bool = False) -> BaseStorage:
     if url is None:
         try:
-            return JournalStorage(JournalFileBackend(address))
+            return JournalStorage(Journal(address))
         except OSError as error:
             raise _explained(address, error) from error
     from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
@@ -114,13 +128,14 @@ def _open(address: str, url: URL | None) -> BaseStorage:
         require(f"the storage {shown(address)}", "psycopg")
     limits = {"sqlite": {"timeout": PATIENCE}, "postgresql": {"connect_timeout": PATIENCE}}
     limit = limits.get(url.get_backend_name(), {})
-    patient = {"connect_args": {} if set(limit) & set(url.query) else limit}
+    options = {"connect_args": {} if set(limit) & set(url.query) else limit}
+    kind = PatientStorage if patient and url.get_backend_name() != "sqlite" else RDBStorage
     try:
         try:
-            return open_tables(address, patient)
+            return open_tables(address, options, kind)
         except (OperationalError, ProgrammingError, IntegrityError):
             time.sleep(1.0)  # another process may be creating the tables at this moment; now they are there
-            return open_tables(address, patient)
+            return open_tables(address, options, kind)
     except RuntimeError as error:  # another schema, or one of another version of Optuna
         raise _explained(address, error) from error
 
@@ -132,9 +147,14 @@ def _explained(address: str, error: Exception) -> UserError:
             f"the storage {shown(address)} needs a driver ({reason}); for PostgreSQL run: {command('postgresql')}, and "
             "write postgresql+psycopg://..."
         )
+    advice = "check that it exists, that its folder is writable and no other program has locked it"
+    if any(word in reason for word in FULL):
+        advice = "free some space on its disk"
+    elif any(word in reason for word in DAMAGED):
+        advice = "put back a copy from before, or save what can be read (for SQLite: sqlite3 FILE .recover)"
     return UserError(
-        f"cannot use the storage {shown(address)} ({reason}); check that it exists, that its folder is "
-        "writable and no other program has locked it, then run the same command again: finished trials are kept"
+        f"cannot use the storage {shown(address)} ({reason}); {advice}, then run the same command again: finished "
+        "trials are kept"
     )
 
 

@@ -20,15 +20,15 @@ _REVISION = re.compile(r'^(down_)?revision = "(.+)"$', re.MULTILINE)
 _lock = Lock()
 
 
-def open_tables(address: str, engine_kwargs: dict[str, Any]) -> RDBStorage:
+def open_tables(address: str, engine_kwargs: dict[str, Any], kind: type[RDBStorage] = RDBStorage) -> RDBStorage:
     optuna_storage = import_module(RDBStorage.__module__)
     check = getattr(optuna_storage, MANAGER, None)
     if check is None:  # another Optuna
-        return RDBStorage(address, engine_kwargs)
+        return kind(address, engine_kwargs)
     with _lock:
         setattr(optuna_storage, MANAGER, lambda url, engine, session: _checked(engine) or check(url, engine, session))
         try:
-            return RDBStorage(address, engine_kwargs)
+            return kind(address, engine_kwargs)
         finally:
             setattr(optuna_storage, MANAGER, check)
 

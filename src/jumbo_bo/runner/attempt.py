@@ -1,7 +1,8 @@
 """The files of a trial's attempts, RUNS/trial-0007/attempt-1/..., and what they say.
 
 An attempt is one start of the command. `supervise.py` says what each file is for; params.json is there for people, and
-for the command's standard input when it wants JSON.
+for the command's standard input when it wants JSON. The command's own files go into a folder of their own, so that it
+cannot overwrite any of these by accident.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from jumbo_bo.study.study_file import StudyFile
 
 TAIL = 1 << 20  # bytes of the output that are looked through for the value
 QUOTED = 200  # characters of it that an error shows
+SETTLED = 5.0  # seconds within which a living supervisor adds its own result to the recorder's
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,9 @@ def prepare(file: StudyFile, trial: FrozenTrial) -> Path:
     """The folder of the trial's next attempt, with everything needed to run it."""
     parent = file.runs / f"trial-{trial.number:04d}"
     parent.mkdir(parents=True, exist_ok=True)
-    folder = parent / f"attempt-{1 + max(map(_number, parent.glob('attempt-*')), default=0)}"
-    folder.mkdir()
+    folder = parent / f"attempt-{1 + max(map(_number, _folders(parent)), default=0)}"
+    own = folder / "files"
+    own.mkdir(parents=True)
     params = {name: trial.params[name] for name in file.space.names}
     write(folder / "params.json", params)
     job = {
@@ -46,7 +50,7 @@ def prepare(file: StudyFile, trial: FrozenTrial) -> Path:
         "command": render(file.job, params),
         "folder": str(file.folder),
         "stdin": str(folder / "params.json") if file.job.input == "json" else os.devnull,
-        "environment": {"JUMBO_TRIAL": str(trial.number), "JUMBO_FOLDER": str(folder)},
+        "environment": {"JUMBO_TRIAL": str(trial.number), "JUMBO_FOLDER": str(own)},
         "timeout": file.job.timeout,
     }
     write(folder / "job.json", job)
@@ -55,21 +59,35 @@ def prepare(file: StudyFile, trial: FrozenTrial) -> Path:
 
 def attempts(runs: Path, trial: FrozenTrial) -> list[Path]:
     """Folders of the trial's attempts, oldest first. Those of another study of the same name are not among them."""
-    found = sorted((runs / f"trial-{trial.number:04d}").glob("attempt-*"), key=_number)
+    found = sorted(_folders(runs / f"trial-{trial.number:04d}"), key=_number)
     return [folder for folder in found if _read(folder / "job.json").get("run") == runner(trial)["run"]]
 
 
-def outcome(folder: Path, job: Job) -> Outcome | None:
-    """None when there is no result, and if nobody is at work there will be none."""
-    result = _read(folder / "result.json")
-    if not result:
+def outcome(folder: Path, job: Job, alive: bool = False) -> Outcome | None:
+    """None when there is no result, and if nobody is at work (`alive`) there will be none."""
+    result = _result(folder, alive)
+    if result is None:
         return None
-    if result["stopped"]:
-        return Outcome(None, None, result["seconds"])
     try:
         return Outcome(_value(folder, result, job), None, result["seconds"])
-    except ValueError as error:
+    except (ValueError, OSError) as error:
+        if result["stopped"]:  # before it had a value
+            return Outcome(None, None, result["seconds"])
         return Outcome(None, f"{error}; see {folder}", result["seconds"])
+
+
+def _result(folder: Path, alive: bool) -> dict[str, Any] | None:
+    """How the command ended: as the supervisor wrote, or, when that one was killed, the recorder. Something else that
+    has the name of such a file is no result."""
+    found = _read(folder / "result.json")
+    if not found and not (alive and _is_new(folder / "ended.json")):
+        found = {"timed_out": False, "stopped": (folder / "stop").exists()} | _read(folder / "ended.json")
+    return found if found.keys() >= {"exit", "error", "seconds", "timed_out", "stopped"} else None
+
+
+def _is_new(path: Path) -> bool:
+    """The supervisor will have the last word in a moment."""
+    return path.exists() and time.time() - path.stat().st_mtime < SETTLED
 
 
 def failures(folders: list[Path], job: Job) -> int:
@@ -105,7 +123,7 @@ def _checked(value: Any, line: str) -> float:
 
 def _json(line: str) -> Any:
     try:
-        return json.loads(line)
+        return json.loads(line, parse_int=float)  # of any number of digits
     except (ValueError, RecursionError):
         return None
 
@@ -127,11 +145,16 @@ def _short(line: str) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Empty when it is not there."""
+    """Empty when it is not there, or not what we wrote."""
     try:
-        return dict(json.loads(path.read_text()))
-    except FileNotFoundError:
+        found = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError, RecursionError):
         return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _folders(parent: Path) -> list[Path]:
+    return [folder for folder in parent.glob("attempt-*") if folder.name.partition("-")[2].isdecimal()]
 
 
 def _number(folder: Path) -> int:

@@ -1,7 +1,8 @@
 """The study in its storage. A process may be killed between any two writes: what it leaves can be continued.
 
 User attributes of a trial, besides those of `studies.py`
-    runner      {"folder": id of the runs folder that evaluates it, "run": id of the trial}; none for `jumbo ask`
+    runner      {"folder": id of the runs folder that evaluates it, "run": id of the trial, "place": where that folder
+                is, for the case that it gets deleted}; none for `jumbo ask`
     claimed by  with the id of a runs folder: the same, while an enqueued trial is being claimed
     seconds     how long the evaluation took
     error       why a failed trial failed
@@ -186,7 +187,7 @@ def opened_book(file: StudyFile, create: bool = True) -> Iterator[Book]:
             _check_study(file, cached, create)
             yield Book(file, cached, cached.get_study_id_from_name(file.name))
         except StorageTrouble as trouble:
-            raise trouble.error from None  # `opened` explains it
+            raise trouble.error  # noqa: B904 (`from None` would forget its cause, with which `opened` explains it)
 
 
 def check_packages(file: StudyFile) -> None:
@@ -202,7 +203,12 @@ def _check_study(file: StudyFile, storage: BaseStorage, create: bool) -> None:
             f"there is no study {file.name!r} in {shown(file.address)} yet{others}. Start it with "
             f"`jumbo run {file.path}` or `jumbo ask {file.path}`"
         )
-    study = optuna.create_study(storage=storage, study_name=file.name, direction=file.direction, load_if_exists=True)
+    if file.name in known:  # without a write: who only looks may not be allowed to
+        study = optuna.load_study(storage=storage, study_name=file.name)
+    else:
+        study = optuna.create_study(
+            storage=storage, study_name=file.name, direction=file.direction, load_if_exists=True
+        )
     if study.directions != [StudyDirection[file.direction.upper()]]:
         found = " and ".join(d.name.lower() for d in study.directions)
         raise UserError(
@@ -213,7 +219,8 @@ def _check_study(file: StudyFile, storage: BaseStorage, create: bool) -> None:
     check_space(kept, file.space)
     if kept is None:
         _check_foreign(file, study)
-        study.set_user_attr(SPACE, space_record(file.space))
+        if create:
+            study.set_user_attr(SPACE, space_record(file.space))
 
 
 def _check_foreign(file: StudyFile, study: optuna.Study) -> None:

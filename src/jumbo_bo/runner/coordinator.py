@@ -18,6 +18,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -31,6 +32,7 @@ from jumbo_bo.runner.attempt import Outcome, attempts, failures, outcome, prepar
 from jumbo_bo.runner.book import ERROR, RUNNER, SECONDS, Book, StorageTrouble, best, n_counted, runner
 from jumbo_bo.runner.build import build_optimizer
 from jumbo_bo.runner.engines import Engine
+from jumbo_bo.runner.place import check_folder, is_here, place_of
 from jumbo_bo.runner.stopping import Stopping
 from jumbo_bo.runner.supervise import GRACE
 from jumbo_bo.search.argmax import SpaceExhausted
@@ -75,7 +77,7 @@ class _Unusable(Exception):
 class Coordinator:
     def __init__(self, book: Book, engine: Engine, limit: int, watch: Watcher, folder_id: str) -> None:
         self.book, self.engine, self.limit, self.watch, self.folder_id = book, engine, limit, watch, folder_id
-        self.file = book.file
+        self.file, self.place = book.file, place_of(book.file)
         self.optimizer: Optimizer | None = None
         self.active: dict[int, Running] = {}  # trial number ->
         self.trials: list[FrozenTrial] = []
@@ -90,6 +92,7 @@ class Coordinator:
             self._optimizer()
         read, quiet, trouble = time.monotonic(), 0, 0.0  # the study, looks without news, since when there is trouble
         while True:
+            self.watch.tick(list(self.active.values()), self._n_finished(), self.limit)  # may raise KeyboardInterrupt
             try:
                 news = self._collect()
                 if news or time.monotonic() - read > REFRESH:
@@ -100,7 +103,6 @@ class Coordinator:
                 trouble, news = self._endure(error, trouble), True
                 read = -REFRESH  # whether the last write has happened is seen in the study
                 continue
-            self.watch.tick(list(self.active.values()), self._n_finished(), self.limit)
             if not self.active and (ending := self._ending()):
                 return ending
             quiet = 0 if news else quiet + 1
@@ -110,13 +112,14 @@ class Coordinator:
     def stop(self) -> None:
         """Ends the running attempts. Their trials stay running in the study, so the next run starts them again."""
         for running in self.active.values():
-            (running.folder / "stop").touch()
+            with suppress(FileNotFoundError):  # the runs folder was deleted
+                (running.folder / "stop").touch()
         deadline = time.monotonic() + GRACE + 2
         while any(map(self._is_at_work, self.active.values())) and time.monotonic() < deadline:
             time.sleep(SHORTEST)
 
     def _is_at_work(self, running: Running) -> bool:
-        return self.engine.alive(running.folder) and outcome(running.folder, self.file.job) is None
+        return self.engine.alive(running.folder) and outcome(running.folder, self.file.job, alive=True) is None
 
     # What has ended
 
@@ -125,7 +128,7 @@ class Coordinator:
         ended = 0
         for running in list(self.active.values()):
             alive = self.engine.alive(running.folder)  # asked first: the last act of the living is the result
-            end = outcome(running.folder, self.file.job)
+            end = outcome(running.folder, self.file.job, alive)
             if end is None and alive:
                 continue
             ended += 1
@@ -134,7 +137,7 @@ class Coordinator:
             elif end is not None and end.error is not None:
                 self._failed(running, end)
             else:
-                self._vanished(running, lost=end is None)
+                self._vanished(running)
         return ended > 0
 
     def _failed(self, running: Running, end: Outcome) -> None:
@@ -146,10 +149,10 @@ class Coordinator:
         else:
             self._finish(trial, end)
 
-    def _vanished(self, running: Running, lost: bool) -> None:
+    def _vanished(self, running: Running) -> None:
         """No fault of the configuration: killed from outside, or stopped with an earlier run."""
         trial = running.trial
-        self.lost[trial.number] += lost
+        self.lost[trial.number] += 1
         if self.lost[trial.number] > MOST_LOST:
             error = f"its process disappeared {MOST_LOST + 1} times without a result (killed, or out of memory)"
             self._finish(trial, Outcome(None, f"{error}; see {running.folder}", 0.0))
@@ -185,7 +188,7 @@ class Coordinator:
                 return True
         if len(self.active) >= self.file.job.workers or self._n_finished() + self._n_running() >= self.limit:
             return False
-        ours = {"folder": self.folder_id, "run": uuid.uuid4().hex}
+        ours = {"folder": self.folder_id, "run": uuid.uuid4().hex, "place": self.place}
         for trial in self.trials:
             if trial.state == TrialState.WAITING and self.book.claim(trial, ours):
                 self.trials = self.book.trials()
@@ -238,6 +241,7 @@ class Coordinator:
         return trial
 
     def _attempt(self, trial: FrozenTrial) -> None:
+        check_folder(self.file, self.folder_id)
         folder = prepare(self.file, trial)
         self.active[trial.number] = Running(trial, folder, time.time())
         self.engine.start(folder)
@@ -271,7 +275,7 @@ class Coordinator:
         return self.stopping.reached(self.optimizer)
 
     def _own_running(self) -> list[FrozenTrial]:
-        return [t for t in self._running() if runner(t)["folder"] == self.folder_id]
+        return [t for t in self._running() if is_here(t, self.folder_id, self.place)]
 
     def _running(self) -> list[FrozenTrial]:
         return [t for t in self.trials if t.state == TrialState.RUNNING and runner(t)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from ipaddress import ip_address
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any, Protocol
 
 from jumbo_bo.errors import UserError, first_line
@@ -51,17 +53,7 @@ class Local:
         lock = take(folder / "lock")
         assert lock is not None, "a new folder"
         try:
-            # The supervisor inherits the lock, so there is no moment at which it runs and does not hold it.
-            command = [sys.executable, "-I", "-S", supervise.__file__, str(folder), str(lock)]
-            with (folder / "supervisor.log").open("wb") as log:
-                child = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,  # Ctrl-C in the terminal is for us alone
-                    pass_fds=(lock,),
-                )
+            child = _supervisor(folder, lock)
         finally:
             os.close(lock)
         self._children = [c for c in [*self._children, child] if c.poll() is None]
@@ -75,6 +67,19 @@ class Local:
                 child.returncode = 0  # it outlives us on purpose: nothing to warn about
 
 
+def _supervisor(folder: Path, lock: int) -> subprocess.Popen[bytes]:
+    """It inherits the lock, so there is no moment at which it runs and does not hold it."""
+    with (folder / "supervisor.log").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", supervise.__file__, str(folder), str(lock)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # Ctrl-C in the terminal is for `jumbo run` alone
+            pass_fds=(lock,),
+        )
+
+
 class OnRay:
     """A Ray task per attempt. The study's folder must be the same one on every node, as on a shared file system."""
 
@@ -84,6 +89,7 @@ class OnRay:
         ray = _ray(here=address is None)
         self._ray = ray
         self._tasks: dict[Path, Any] = {}
+        ours = signal.getsignal(signal.SIGTERM)
         try:
             _knock(address)
             with waiting(f"Ray {address or 'on this machine'} to start", STARTING):
@@ -94,6 +100,9 @@ class OnRay:
                 f"there is no Ray cluster {where}({first_line(error)}); start one with `ray start --head`, "
                 "or leave --address out to use this machine alone"
             ) from None
+        finally:
+            if ours is not None and current_thread() is main_thread():
+                signal.signal(signal.SIGTERM, ours)  # Ray's own handler would leave the commands running
         if address is None and not ip_address(ray.util.get_node_ip_address()).is_loopback:
             warnings.warn(
                 f"Ray was loaded earlier and listens on all interfaces of this machine; {SHIELD}", stacklevel=2
@@ -149,6 +158,7 @@ def _evaluate(folder: str) -> None:
     lock = take(Path(folder) / "lock", wait=True)  # somebody may look at it at this moment
     assert lock is not None
     try:
-        supervise.supervise(Path(folder), lock)
+        supervisor = _supervisor(Path(folder), lock)
     finally:
         os.close(lock)
+    supervisor.wait()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -15,6 +14,7 @@ from jumbo_bo.learning.elsewhere import trained_by
 from jumbo_bo.runner.book import check_packages, opened_book
 from jumbo_bo.runner.coordinator import Coordinator, Ending, Watcher
 from jumbo_bo.runner.engines import Engine, Local
+from jumbo_bo.runner.place import folder_id
 from jumbo_bo.runner.supervise import take, write
 from jumbo_bo.study.study_file import StudyFile
 
@@ -67,10 +67,11 @@ def _alone(file: StudyFile) -> Iterator[str]:
             "its progress), or stop it first. For more trials at once, raise workers in study.toml"
         )
     try:
-        known = file.runs / "id"
-        if not known.exists():
-            write(known, uuid.uuid4().hex)
-        yield str(json.loads(known.read_text()))
+        known = folder_id(file.runs)
+        if known is None:
+            known = uuid.uuid4().hex
+            write(file.runs / "id", known)
+        yield known
     finally:
         os.close(lock)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 from jumbo_bo.data.storage import shown
 from jumbo_bo.runner.book import ERROR, SECONDS, best, n_counted, runner
 from jumbo_bo.runner.people import is_open
+from jumbo_bo.runner.place import folder_id, is_here, place_of
 from jumbo_bo.studies import WHY, Remaining, remaining
 from jumbo_bo.study.study_file import StudyFile
 
@@ -54,28 +55,28 @@ def status(file: StudyFile, trials: Sequence[FrozenTrial], forgotten: int = 0) -
     counts["forgotten"] = forgotten
     ended = sorted((t for t in trials if t.state.is_finished()), key=lambda t: (t.datetime_complete, t.number))
     begun = [t for t in trials if t.state == TrialState.RUNNING and runner(t)]
-    idle = _idle_folder(file)
+    interrupted = _interrupted(file, begun)
     return Status(
         file,
         {state: n for state, n in counts.items() if n},
         n_counted(trials),
         best(trials, file.direction),
-        tuple(t for t in begun if runner(t)["folder"] != idle),
-        tuple(t for t in begun if runner(t)["folder"] == idle),
+        tuple(t for t in begun if t not in interrupted),
+        tuple(interrupted),
         tuple(filter(is_open, trials)),
         tuple(reversed(ended[-LAST:])),
         remaining(trials),
     )
 
 
-def _idle_folder(file: StudyFile) -> str | None:
-    """The id of the runs folder when no `jumbo run` is at work in it."""
-    known = file.runs / "id"
-    if not known.exists():
-        return None
-    from jumbo_bo.runner.supervise import held  # not on Windows, which has no such folder
+def _interrupted(file: StudyFile, begun: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """Those that no `jumbo run` is at work on, as none is in the runs folder here."""
+    if sys.platform == "win32":  # which has no such folder
+        return []
+    from jumbo_bo.runner.supervise import held
 
-    return None if held(file.runs / "lock") else str(json.loads(known.read_text()))
+    known, place = folder_id(file.runs), place_of(file)
+    return [] if held(file.runs / "lock") else [t for t in begun if is_here(t, known, place)]
 
 
 def _plain(trial: FrozenTrial) -> dict[str, Any]:

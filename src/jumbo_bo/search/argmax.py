@@ -68,6 +68,10 @@ class Finite:
         rows = order[np.arange(found.sum()) + np.repeat(start - np.cumsum(found) + found, found)]
         return np.unique(rows[np.abs(self.u[rows] - u[of]).max(axis=1, initial=0.0) < 1e-9])
 
+    def gone(self, taken: Array) -> npt.NDArray[np.intp]:
+        """Rows that may not be chosen."""
+        return self.rows_of(taken)
+
     def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
         return float(np.max(score(self.blocks)))
 
@@ -83,7 +87,7 @@ class Finite:
         """The exact maximum over the rows not taken. A smooth score is first computed in single precision for all
         rows, then in double precision for those that could be best given the error seen on a sample. With `bounds`
         (N,), nowhere below the score, it is computed only where it could be best, and the bounds there become it."""
-        gone = self.rows_of(taken)
+        gone = self.gone(taken)
         if not smooth or len(self.u) < 2 * SAMPLE or len(gone) >= len(self.u):
             return self._best_of(score(self.blocks), rng, gone)
         open_rows = np.delete(np.arange(len(self.u)), gone)
@@ -124,7 +128,7 @@ class Finite:
 
     def best_of(self, scores: Array, rng: np.random.Generator, taken: Array) -> Best:
         """Ties, as under a prior without data, are broken at random."""
-        return self._best_of(scores, rng, self.rows_of(taken))
+        return self._best_of(scores, rng, self.gone(taken))
 
     def _best_of(self, scores: Array, rng: np.random.Generator, gone: npt.NDArray[np.intp]) -> Best:
         scores = scores.copy()
@@ -147,6 +151,7 @@ class Cube:
 
     space: Space
     featurise: Featurise
+    allowed: Callable[[bytes], bool] = lambda _: True  # by the key of a point; see share.py
 
     def maximum(self, score: Score, rng: np.random.Generator, hints: Array) -> float:
         return self.argmax(score, rng, hints, hints[:0]).score
@@ -173,7 +178,7 @@ class Cube:
         return pool
 
     def best(self, pool: Pool, rng: np.random.Generator, taken: Array) -> Best:
-        best = pool.best(taken)
+        best = pool.best(taken, self.allowed)
         return best if best is not None else self.random(rng, taken)
 
     def random(self, rng: np.random.Generator, taken: Array) -> Best:

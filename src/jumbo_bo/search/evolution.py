@@ -74,10 +74,12 @@ class Pool:
         chosen: Array = added[np.argsort(-self.scores[self.begun :], kind="stable")[:n]]
         return chosen
 
-    def best(self, taken: Array) -> Best | None:
+    def best(self, taken: Array, allowed: Callable[[bytes], bool]) -> Best | None:
+        """`allowed` is asked by the key of a point."""
         gone = set(keys_of(taken))
         for i in np.argsort(-self.scores, kind="stable"):
-            if keys_of(self.u[i][None])[0] not in gone:
+            (key,) = keys_of(self.u[i][None])
+            if key not in gone and allowed(key):
                 return Best(self.u[i], float(self.scores[i]))
         return None
 
