@@ -60,19 +60,19 @@ def test_chains_start_anew_after_the_same_trials_as_fits(monkeypatch):
     """Every ten trials, counted from the first that is no old data of the target."""
     history = History(SPACE, (), target=old_task("new", n=4, seed=1))
     optimizer = Optimizer(SPACE, history, n_trials=30, method="gp-ucb")
-    chains, fits, fit = [], [], gps.fit
+    chains, fits, fit = [], [], gps.best_theta
 
     def step(n, before):
         if before is None:
             chains.append(n)
         return n
 
-    def spy(kernel, blocks, y, starts=(), iterations=100):
-        if iterations == 100:
+    def spy(kernel, blocks, y, starts=(), options=None):
+        if not options:
             fits.append(len(y))
-        return fit(kernel, blocks, y, starts, iterations)
+        return fit(kernel, blocks, y, starts, options)
 
-    monkeypatch.setattr(gps, "fit", spy)
+    monkeypatch.setattr(gps, "best_theta", spy)
     for i in range(12):
         optimizer.view().chain("test", step)
         optimizer.view().fit(cold_kernel(SPACE))
@@ -95,14 +95,14 @@ def test_hyperparameters_of_eq_1_are_a_start_of_the_fits(monkeypatch):
     history = History(SPACE, (old_task("a"),), target=old_task("new", n=6, seed=1))
     optimizer = Optimizer(SPACE, history, n_trials=10, method="jumbo-printed")
     optimizer.past = pretrain(history, replace(PRESETS["hpo"], max_steps=200))
-    starts, limits, fit = [], [], gps.fit
+    starts, limits, fit = [], [], gps.best_theta
 
-    def spy(kernel, blocks, y, given=(), iterations=100):
+    def spy(kernel, blocks, y, given=(), options=None):
         starts.append([np.asarray(start) for start in given])
-        limits.append(iterations)
-        return fit(kernel, blocks, y, given, iterations)
+        limits.append((options or {}).get("maxiter"))
+        return fit(kernel, blocks, y, given, options)
 
-    monkeypatch.setattr(gps, "fit", spy)
+    monkeypatch.setattr(gps, "best_theta", spy)
     optimizer.recipe.models(optimizer.view())
     warm, cold = (optimizer.net.theta[name] for name in ("warm", "cold"))
     (median, from_warm), (_, from_cold) = starts
@@ -114,7 +114,7 @@ def test_hyperparameters_of_eq_1_are_a_start_of_the_fits(monkeypatch):
     optimizer.tell({"x": 0.5, "n": 2}, 0.3)
     optimizer.recipe.models(optimizer.view())
     assert [len(given) for given in starts] == [2, 2, 1, 1]
-    assert limits == [100, 100, 10, 10]
+    assert limits == [None, None, 10, 10]
 
 
 def test_much_old_data_of_the_target_is_thinned_but_keeps_the_best():

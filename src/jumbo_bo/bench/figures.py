@@ -27,6 +27,8 @@ STYLES = {
     "jumbo": (ORANGE, "-"),
     "jumbo-printed": (ORANGE, "--"),
     "jumbo-released": (ORANGE, ":"),
+    "jumbo-blr": (OLIVE, ":"),
+    "jumbo-constant": (PINK, ":"),
     "offline-dkl": (BROWN, "--"),
     "gp-ucb": (BLUE, "-"),
     "box-gp-ucb": (BLUE, "--"),
