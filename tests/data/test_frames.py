@@ -117,10 +117,10 @@ def test_bad_cell_drops_its_row_and_is_counted_with_an_example(column, bad, reas
     assert ("(no task)" in text) == (column == "dataset")
 
 
-@pytest.mark.parametrize(("odd", "shown"), [([0.1, 0.2], r"\[0.1, 0.2\]"), (Path("gelu"), "PosixPath|WindowsPath")])
+@pytest.mark.parametrize(("odd", "shown"), [([0.1, 0.2], r"'\[0.1, 0.2\]'"), (Path("gelu"), "PosixPath|WindowsPath")])
 def test_a_list_or_an_object_is_a_bad_cell(odd, shown):
     frame = pd.DataFrame({**GOOD, "act": [odd] * 4})
-    with pytest.raises(ValueError, match=f"none of 4 rows can be used; frame row 0: 'act' is '?({shown})"):
+    with pytest.raises(ValueError, match=f"none of 4 rows can be used; frame row 0: 'act' is ({shown})"):
         History.from_frame(frame, SPACE, task="dataset", objective="loss")
 
 

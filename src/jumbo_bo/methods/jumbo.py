@@ -14,17 +14,17 @@ the best of the gate is the best of all: GP-UCB, JUMBO's own limit.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods.base import Choice, Schedule, Surrogate, View, gp_surrogate, space_filling, spread
 from jumbo_bo.methods.joint import CONTRAST, joint_kernel, judged
+from jumbo_bo.methods.jumbo_printed import through_gate
 from jumbo_bo.methods.nets import NetRecipe
 from jumbo_bo.models.gp import GP, Kernel, LogNormal, Term
 from jumbo_bo.models.kernel import cold_kernel
-from jumbo_bo.search.acquisition import Gate, Score, blended, gated, in_gate, remembered, ucb
+from jumbo_bo.search.acquisition import Gate, remembered, ucb
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,7 @@ class Jumbo(NetRecipe):
         if aside or view.past is None:
             best = view.domain.argmax(cold, view.rng, view.hints, view.taken)
             return Choice(best, gp_surrogate(cold_gp), beta, aside=aside)
-        if self.gate == "constant":
-            best = view.domain.argmax(blended(warm, cold), view.rng, view.hints, view.taken)
-            return Choice(best, gp_surrogate(warm_gp), beta)
-        warm_best = view.domain.maximum(warm, view.rng, view.hints)  # line 5
-        score: Score = gated(warm, cold, warm_best, self.threshold, self.gate)  # lines 6-7
-        smooth = self.threshold < 0 or self.threshold == math.inf
-        best = view.domain.argmax(score, view.rng, view.hints, view.taken, smooth)  # line 8
-        inside = bool(in_gate(warm(view.domain.featurise(best.u[None])), warm_best, self.threshold)[0])
+        best, inside = through_gate(view, warm, cold, self.threshold, self.gate)
         return Choice(best, gp_surrogate(warm_gp), beta, inside)
 
     def surrogate(self, view: View) -> Surrogate:

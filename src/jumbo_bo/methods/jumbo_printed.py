@@ -21,8 +21,22 @@ from jumbo_bo.methods.nets import NetRecipe
 from jumbo_bo.models.gp import GP, Kernel, LogNormal, Term, isotropic
 from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.search.acquisition import Gate, Score, blended, gated, in_gate, ucb
+from jumbo_bo.search.argmax import Best
 
 AMPLITUDE, NO_NOISE = LogNormal(10.0, 0.0), LogNormal(1e-8, 0.0)  # the released cold-GP: both fixed
+
+
+def through_gate(
+    view: View, warm: Score, cold: Score, threshold: float, gate: Gate | Literal["constant"]
+) -> tuple[Best, bool | None]:
+    """Lines 5 to 8 of Algorithm 1, and whether the point is inside the gate; None where lambda is constant."""
+    if gate == "constant":
+        return view.domain.argmax(blended(warm, cold), view.rng, view.hints, view.taken), None
+    warm_best = view.domain.maximum(warm, view.rng, view.hints)  # line 5
+    score = gated(warm, cold, warm_best, threshold, gate)  # lines 6-7
+    smooth = threshold < 0 or threshold == math.inf  # an empty or a full gate has no edge
+    best = view.domain.argmax(score, view.rng, view.hints, view.taken, smooth)  # line 8
+    return best, bool(in_gate(warm(view.domain.featurise(best.u[None])), warm_best, threshold)[0])
 
 
 @dataclass(frozen=True)
@@ -47,17 +61,8 @@ class JumboPrinted(NetRecipe):
         beta = view.beta(self.schedule, self.beta0, self.rate)
         warm_gp, cold_gp = self.models(view)
         warm, cold = ucb(warm_gp.predict, beta), ucb(cold_gp.predict, beta)
-        if self.gate == "constant":
-            best = view.domain.argmax(blended(warm, cold), view.rng, view.hints, view.taken)
-            return Choice(best, gp_surrogate(cold_gp), beta)
-        warm_best = view.domain.maximum(warm, view.rng, view.hints)  # line 5
-        score: Score = gated(warm, cold, warm_best, self.threshold, self.gate)  # lines 6-7
-        # Line 8. An empty or a full gate has no edge.
-        smooth = self.threshold < 0 or self.threshold == math.inf
-        best = view.domain.argmax(score, view.rng, view.hints, view.taken, smooth)
-        here = warm(view.domain.featurise(best.u[None]))
-        inside = bool(in_gate(here, warm_best, self.threshold)[0])
-        return Choice(best, gp_surrogate(cold_gp if inside else warm_gp), beta, inside)
+        best, inside = through_gate(view, warm, cold, self.threshold, self.gate)
+        return Choice(best, gp_surrogate(warm_gp if inside is False else cold_gp), beta, inside)
 
     def surrogate(self, view: View) -> Surrogate:
         """The cold-GP, which scores inside the gate; the warm-GP where the gate is always empty."""
