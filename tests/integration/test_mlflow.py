@@ -180,5 +180,19 @@ def test_a_server(tmp_path: Path) -> None:
     finally:
         os.killpg(server.pid, signal.SIGKILL)  # it and its workers; a polite end takes it half a minute
         server.wait(10)
+    _wait_until_closed(port)
     with pytest.raises(ValueError, match=rf"http://127.0.0.1:{port} cannot be reached .*refused"):  # at once
         from_mlflow(uri, SPACE, objective="loss")
+
+
+def _wait_until_closed(port: int) -> None:
+    """A killed worker may hold the port for a moment longer than the server that started it."""
+    for _ in range(300):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except ConnectionRefusedError:
+            return
+        except OSError:  # reset while it ends
+            pass
+        time.sleep(0.1)
+    raise AssertionError(f"port {port} still accepts connections")
