@@ -207,7 +207,8 @@ def joint_model(optimizer: Optimizer) -> SingleTaskGP:
 
 
 def jumbo_models(optimizer: Optimizer) -> tuple[SingleTaskGP, SingleTaskGP]:
-    """The warm- and the cold-GP of Algorithm 1, with the options of the optimizer's recipe if it has them."""
+    """The warm- and the cold-GP of Algorithm 1, with the options of the optimizer's recipe if it has them. `jumbo` has
+    an average of several GPs for the warm one; here it is the joint GP, as an average is no SingleTaskGP."""
     view, recipe = optimizer.view(), optimizer.recipe
     if view.past is None:
         raise InputError(
@@ -216,7 +217,10 @@ def jumbo_models(optimizer: Optimizer) -> tuple[SingleTaskGP, SingleTaskGP]:
         )
     if isinstance(recipe, OfflineDKL):
         recipe = recipe.as_jumbo
-    warm_gp, cold_gp = (recipe if isinstance(recipe, Jumbo | JumboPrinted) else Jumbo()).models(view)
+    if isinstance(recipe, JumboPrinted):
+        warm_gp, cold_gp = recipe.models(view)
+    else:
+        ((_, warm_gp),), cold_gp = Jumbo(warm="joint").models(view)
     return gp_model(warm_gp, view.taken, view.space, view.past), gp_model(cold_gp, view.taken, view.space)
 
 

@@ -21,7 +21,7 @@ from jumbo_bo.space.space import Array
 TEMPORAL = ("protein", "parkinsons", "naval")
 DATASETS = (*TEMPORAL, "slice")
 THRESHOLDS = ("0.0", "0.01", "0.05", "0.1", "0.2", "inf")  # of the paper
-WIDER = ("0.0", "0.1", "0.5", "1.0", "inf")  # for a warm-GP that knows more
+SHARES = ("0.0", "0.05", "0.1", "0.2", "0.5", "1.0", "inf")  # of the spread of the warm score
 NETS_ALONE = "jumbo-joint:preset=default:gp_rows=0"
 ROWS = (30, 100, 300, 1_000, 3_000, 10_000, 62_208)
 
@@ -74,7 +74,7 @@ _THRESHOLDS = (
 ABLATIONS = {
     "threshold": _temporal(
         "How much does the threshold l_alpha of the gate matter? (paper, Table 'l_alpha')",
-        *(Variant(f"JUMBO {x}", f"jumbo:threshold={x}" if x != "0.5" else "jumbo") for x in WIDER),
+        *(Variant(f"JUMBO {x}", f"jumbo:threshold={x}" if x != "0.2" else "jumbo") for x in SHARES),
         *_THRESHOLDS,
     ),
     "parts": _temporal(
@@ -83,8 +83,8 @@ ABLATIONS = {
         Variant("the paper's net", "jumbo:preset=hpo"),
         Variant("exploration 10 exp(-t/T)", "jumbo:beta0=10,rate=1"),
         Variant("may leave the gate", "jumbo:gate=printed"),
-        Variant("no contrast", "jumbo:contrast=false"),
-        Variant("never sets old runs aside", "jumbo:guard=inf"),
+        Variant("the joint GP as the warm one", "jumbo:warm=joint"),
+        Variant("exploration never turned up", "jumbo:push=false"),
         Variant("as printed", "jumbo-printed"),
         Variant("as released", "jumbo-released"),
     ),
@@ -127,7 +127,7 @@ ABLATIONS = {
     "blr": _temporal(
         "A GP on the features, or Bayesian linear regression? (paper, Figure c)",
         Variant("JUMBO, GP", "jumbo"),
-        Variant("JUMBO, BLR", "jumbo:linear=true"),
+        Variant("JUMBO, BLR", "jumbo:warm=linear"),
         Variant("printed, GP", "jumbo-printed"),
         Variant("printed, BLR", "jumbo-blr"),
     ),

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,13 +28,15 @@ from jumbo_bo.data.history import History, Task
 from jumbo_bo.data.warp import fit_warp
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.methods import METHODS
+from jumbo_bo.methods.averaging import average
+from jumbo_bo.methods.base import View
 from jumbo_bo.methods.gp_ucb import GPUCB
 from jumbo_bo.methods.jumbo import Jumbo
 from jumbo_bo.methods.jumbo_printed import JumboPrinted
-from jumbo_bo.models.gp import GP, Blocks, posterior
+from jumbo_bo.models.gp import GP, Blocks
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.search import theory
-from jumbo_bo.search.acquisition import in_gate, theory_beta, ucb
+from jumbo_bo.search.acquisition import Predict, in_gate, theory_beta, ucb
 from jumbo_bo.search.argmax import Finite
 from jumbo_bo.space.space import Array
 
@@ -51,7 +54,7 @@ class Trace(NamedTuple):
     outside: Flags  # (T,) x_t was outside the gate; the first, space-filling trials count as inside
     gates: Flags  # (N,) in some round inside the gate
     complements: Flags  # (N,) in some round outside
-    models: tuple[GP, GP] | None  # warm and cold after the last trial
+    models: tuple[GP, GP] | None  # warm and cold after the last trial, of `jumbo-printed`
     blocks: Blocks
     net: FeatureNet | None
 
@@ -88,19 +91,21 @@ def trace(
         row: Row = {"trial": t + 1}
         beta = suggestion.explanation.beta
         if isinstance(recipe, Jumbo | JumboPrinted) and suggestion.explanation.inside_gate is not None:
-            warm, cold = recipe.models(view)
+            warm, cold = _predictors(recipe, view)
             assert isinstance(view.domain, Finite)
             assert beta is not None
-            scores = ucb(warm.predict, beta)(view.domain.blocks)
-            gate = in_gate(scores, float(scores.max()), recipe.threshold)
+            score = ucb(warm, beta)
+            scores = score(view.domain.blocks)
+            reach = recipe.reach(view, score) if isinstance(recipe, Jumbo) else recipe.threshold
+            gate = in_gate(scores, float(scores.max()), reach)
             gates |= gate
             complements |= ~gate
             outside[t] = not suggestion.explanation.inside_gate
             like = view.past.warps if recipe.old_scale else ()
             star = fit_warp(-values[:t], like)(-mean[best : best + 1])[0]  # f(x*) on the scale of this round
             row |= {"gate": float(gate.mean()), "optimum_inside": bool(gate[best]), "outside": bool(outside[t])}
-            for name, model in (("warm_sure", warm), ("cold_sure", cold)):
-                at = posterior(model, {k: block[best : best + 1] for k, block in view.domain.blocks.items()})
+            for name, predict in (("warm_sure", warm), ("cold_sure", cold)):
+                at = predict({k: block[best : best + 1] for k, block in view.domain.blocks.items()})
                 off = abs(star - at.mean[0]) / at.sd[0]
                 row |= {name: bool(off <= width), f"{name}_as_used": bool(off <= math.sqrt(beta))}
         chosen[t] = known.row(suggestion.params)
@@ -113,8 +118,17 @@ def trace(
     for t, row in enumerate(rows):
         row["scaled_regret"] = float(f[best] - f[chosen[t]])
         row["simple"] = min(r["regret"] for r in rows[: t + 1])
-    models = recipe.models(final) if isinstance(recipe, Jumbo | JumboPrinted) and optimizer.net else None
+    models = recipe.models(final) if isinstance(recipe, JumboPrinted) and optimizer.net else None
     return Trace(rows, chosen, outside, gates, complements, models, final.domain.blocks, optimizer.net)
+
+
+def _predictors(recipe: Jumbo | JumboPrinted, view: View) -> tuple[Predict, Predict]:
+    """Of the warm and the cold model."""
+    if isinstance(recipe, JumboPrinted):
+        warm_gp, cold_gp = recipe.models(view)
+        return warm_gp.predict, cold_gp.predict
+    warm_gps, cold_gp = recipe.models(view)
+    return partial(average, warm_gps), cold_gp.predict
 
 
 def gains(problem: Problem, run: Trace) -> list[Row]:

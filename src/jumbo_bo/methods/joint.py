@@ -24,7 +24,7 @@ import numpy as np
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods.base import Choice, Schedule, Surrogate, View, gp_surrogate, space_filling, spread
 from jumbo_bo.methods.nets import NetRecipe
-from jumbo_bo.models.gp import GP, Kernel, LogNormal, Term, isotropic, posterior
+from jumbo_bo.models.gp import Kernel, LogNormal, Term, isotropic, posterior
 from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.search.acquisition import remembered, ucb
 from jumbo_bo.search.argmax import Best, Finite
@@ -59,7 +59,7 @@ class JumboJoint(NetRecipe):
         predict, beta = remembered(gp.predict), view.beta(self.schedule, self.beta0, self.rate)
         best = view.domain.argmax(ucb(predict, beta), view.rng, view.hints, view.taken)
         for _ in range(PUSHES):
-            if not _stalled(view, gp, best):
+            if not stalled(view, best, float(posterior(gp, view.domain.featurise(view.u)).mean.max(initial=-np.inf))):
                 break
             beta *= FACTOR
             best = view.domain.argmax(ucb(predict, beta), view.rng, view.hints, view.taken)
@@ -81,18 +81,17 @@ def judged(view: View, kernel: Kernel, guard: float) -> Kernel:
     return cold if against > guard else kernel
 
 
-def _stalled(view: View, gp: GP, best: Best) -> bool:
-    """Even the most optimistic point promises nothing over the best finished trial: the model has exhausted what it
-    believes in, so it is wrong or done, and exploration is turned up. On a continuous space a small promise right
-    next to a finished trial is no promise either, it can be made smaller for ever."""
+def stalled(view: View, best: Best, top: float) -> bool:
+    """Even the most optimistic point promises nothing over the best finished trial, of which `top` is expected: the
+    model has exhausted what it believes in, so it is wrong or done, and exploration is turned up. On a continuous space
+    a small promise right next to a finished trial is no promise either, it can be made smaller for ever."""
     if len(view.u) == 0:
         return False
-    known = view.domain.featurise(view.u)
-    gain = best.score - posterior(gp, known).mean.max()
+    gain = best.score - top
     if isinstance(view.domain, Finite):
         return bool(gain < 0)
-    here = view.space.transform(best.u[None])
-    return bool(gain < GAIN and np.abs(known["x"] - here).max(axis=1).min() < CLOSE)
+    known, here = view.space.transform(view.u), view.space.transform(best.u[None])
+    return bool(gain < GAIN and np.abs(known - here).max(axis=1).min() < CLOSE)
 
 
 def joint_kernel(view: View, latent: bool = False) -> Kernel:
