@@ -8,18 +8,17 @@ Notation
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.methods.base import Chance, Surrogate, Weighted
-from jumbo_bo.models.gp import GP, Blocks, Normal, expected, posterior
+from jumbo_bo.models.alternatives import Said, expectations, families, posteriors
+from jumbo_bo.models.gp import GP, Blocks, Normal, posterior
 from jumbo_bo.search.acquisition import Score, log_expected_improvement
 
 Array = npt.NDArray[np.float64]
-Said = Callable[[GP, Blocks], Normal]
 
 HOPELESS = 20.0  # log of a ratio of improvements that no difference in the chance of success makes up for
 
@@ -43,12 +42,20 @@ def improvement(gps: Weighted, best: float, may_repeat: bool = False, predict: S
     meta-models', 2006): a trial next to another one tells little, as noise would hide what it adds. If
     `predict` is `optimistic`, no less than that: improvement grows with the sd."""
 
-    def part(w: float, gp: GP, blocks: Blocks) -> Array:
-        mean, sd = predict(gp, blocks)
+    def part(w: float, gp: GP, normal: Normal) -> Array:
+        mean, sd = normal
         told = np.log1p(-np.sqrt(gp.noise / (np.asarray(sd, dtype=float) ** 2 + gp.noise))) if may_repeat else 0.0
         return np.asarray(math.log(w) + log_expected_improvement(mean, sd, best) + told)
 
-    return lambda blocks: np.asarray(np.logaddexp.reduce([part(w, gp, blocks) for w, gp in gps]))
+    def total(blocks: Blocks) -> Array:
+        said = _said(gps, blocks, predict)
+        return np.asarray(np.logaddexp.reduce([part(w, gp, one) for (w, gp), one in zip(gps, said, strict=True)]))
+
+    return total
+
+
+def _said(gps: Weighted, blocks: Blocks, predict: Said = posterior) -> list[Normal]:
+    return [one for family in families(gps) for one in posteriors([gp for _, gp in family], blocks, predict)]
 
 
 def mixture(gps: Weighted) -> Surrogate:
@@ -56,15 +63,14 @@ def mixture(gps: Weighted) -> Surrogate:
 
 
 def expected_by(gps: Weighted, blocks: Blocks) -> Array:  # (m, .) -> (m,)
-    means = [expected(gp, blocks) for _, gp in gps]
+    means = [mean for family in families(gps) for mean in expectations([gp for _, gp in family], blocks)]
     return np.asarray(np.array([weight for weight, _ in gps], dtype=means[0].dtype) @ np.array(means))
 
 
 def average(gps: Weighted, blocks: Blocks, noise: bool = False) -> Normal:  # (m, .) -> mean (m,), sd (m,)
     """Mean and standard deviation of the mixture, of the function or of what a trial would show."""
     means, variances = [], []
-    for _, gp in gps:
-        mean, sd = posterior(gp, blocks)
+    for (_, gp), (mean, sd) in zip(gps, _said(gps, blocks), strict=True):
         means.append(mean)
         variances.append(sd**2 + (gp.noise if noise else 0.0))
     w = np.array([weight for weight, _ in gps], dtype=means[0].dtype)

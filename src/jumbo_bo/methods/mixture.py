@@ -23,6 +23,7 @@ may be far better on the new one. The level of the values is not known yet and t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -46,8 +47,8 @@ from jumbo_bo.methods.base import (
 )
 from jumbo_bo.methods.nets import NetRecipe
 from jumbo_bo.methods.shortlist import Shortlist
-from jumbo_bo.models.alternatives import alternatives, with_pending
-from jumbo_bo.models.gp import GP, Blocks, Kernel, build, extend, hallucinate, optimistic, posterior
+from jumbo_bo.models.alternatives import alternative, extended, families, probabilities, with_pending
+from jumbo_bo.models.gp import GP, Blocks, Kernel, build, optimistic, posterior
 from jumbo_bo.models.kernel import term_covariance
 from jumbo_bo.models.population import alone, informed, one_of_them, population
 from jumbo_bo.models.success import MOST_ROWS, TYPICAL, Success, fit
@@ -69,7 +70,7 @@ FURTHER = 24  # points that a search hands on to the one with a pending trial mo
 @dataclass(frozen=True)
 class JumboMixture(NetRecipe):
     prior: float = 2 / 3  # weight of the old runs before the first trial
-    one_of: bool = False  # also the model 'one of them', which has half of that weight
+    one_of: bool = True  # also the model 'one of them', which has half of that weight
     initial: int = 3  # space-filling points when there are no old runs
     preset: str | Pretraining = "default"
 
@@ -96,7 +97,7 @@ class JumboMixture(NetRecipe):
         for _ in range(ROUNDS if len(left) else 0):  # what the models left out near there may speak against it
             before, rows = choice.best.u, _nearby(view, gps[0][1], choice.best.u, left)
             new, z, left = view.domain.featurise(view.u[rows]), view.z[rows], np.setdiff1d(left, rows)
-            gps = [(w, extend(gp, new, np.concatenate([gp.y, z]))) for w, gp in gps]
+            gps = _each(gps, partial(extended, new=new, y=z))
             choice = _choice(view, gps, chance)
             if np.abs(choice.best.u - before).max() < SAME:
                 break
@@ -146,10 +147,17 @@ class JumboMixture(NetRecipe):
 def _heard(view: View, weight: float, kernel: Kernel, pending: Blocks) -> Weighted:
     """The models of a kernel, one for each mean it may have."""
     gp = view.fit(kernel)
-    split = alternatives(gp) if kernel.column is None else [(1.0, gp)]
-    heard = [(weight * p, one) for p, one in split if weight * p > (FAINT if len(split) > 1 else NEGLIGIBLE)]
-    told = with_pending([one for _, one in heard], pending) if heard else []
-    return [(w, one) for (w, _), one in zip(heard, told, strict=True)]
+    if kernel.column is not None:
+        heard = [(weight, gp)] if weight > NEGLIGIBLE else []
+    else:
+        heard = [(weight * p, alternative(gp, k)) for k, p in enumerate(probabilities(gp)) if weight * p > FAINT]
+    return _each(heard, partial(with_pending, pending=pending))
+
+
+def _each(gps: Weighted, change: Callable[[list[GP]], list[GP]]) -> Weighted:
+    """A change of all models, by families."""
+    changed = [gp for family in families(gps) for gp in change([gp for _, gp in family])]
+    return [(w, gp) for (w, _), gp in zip(gps, changed, strict=True)]
 
 
 def _alone(view: View) -> Kernel:
@@ -205,7 +213,7 @@ def _searched_again(view: View, found: Shortlist, chance: Chance | None) -> tupl
     """With pending trials. A search also looks at what the one with a pending trial less has found, unless that is
     every few trials, so that a resumed study has few searches to repeat."""
     k, pending = len(view.pending), found.cube.featurise(view.pending)
-    told = [(w, hallucinate(gp, pending)) for w, gp in found.gps]
+    told = _each(found.gps, partial(with_pending, pending=pending))
     top = float(np.max(sum(w * gp.y[len(view.u) :] for w, gp in told), initial=found.top))
     again = _feasible(improvement(told, top, may_repeat=True, predict=found.joined), chance)
     score = _feasible(improvement(told, top, may_repeat=True), chance)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.methods.base import Weighted
+from jumbo_bo.models.alternatives import families
 from jumbo_bo.models.gp import GP, Blocks, Kernel, Normal
 from jumbo_bo.models.pending import Seen, joined, seen
 from jumbo_bo.search.acquisition import Score
@@ -46,7 +47,8 @@ class Shortlist:
 
     @cached_property
     def _seen(self) -> dict[Kernel, Seen]:
-        return {gp.kernel: seen(gp, self.blocks) for _, gp in self.gps}
+        """Of the first of every family: all that `improvement` asks."""
+        return {gp.kernel: seen(gp, self.blocks) for (_, gp), *_ in families(self.gps)}
 
     def joined(self, gp: GP, blocks: Blocks) -> Normal:
         """What a GP with pending trials says of the list."""

@@ -155,12 +155,13 @@ def term_covariance(term: Term, theta: Array, a: Array, b: Array) -> Array:  # (
     return r
 
 
-def term_sums(term: Term, theta: Array, alpha: Array, a: Array, b: Array) -> Array:  # (n,), (n, p), (m, p) -> (m,)
-    """alpha @ term_covariance(term, theta, a, b) up to rounding, in the precision of b. The matrix is made slice by
+def term_sums(term: Term, theta: Array, alpha: Array, a: Array, b: Array) -> Array:
+    # (n,) or (n, g), (n, p), (m, p) -> (m,) or (m, g)
+    """term_covariance(term, theta, b, a) @ alpha up to rounding, in the precision of b. The matrix is made slice by
     slice in the same memory, and of a linear term not at all."""
     if term.kind == "linear":
-        return b @ (np.exp(theta)[list(term.groups)] * (alpha @ a)).astype(b.dtype)
-    sums, alpha = np.empty(len(b), b.dtype), alpha.astype(b.dtype)
+        return b @ (np.exp(theta)[list(term.groups)] * (alpha.T @ a)).T.astype(b.dtype)
+    sums, alpha = np.empty((len(b), *alpha.shape[1:]), b.dtype), alpha.astype(b.dtype)
     for rows, k in matern_slices(term, theta, a, b):
         sums[rows] = k @ alpha
     return sums
