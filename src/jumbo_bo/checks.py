@@ -7,14 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jumbo_bo.data.history import History
+from jumbo_bo.data.limits import Limit, Limits, limits_of
 from jumbo_bo.errors import InputError, brief
 from jumbo_bo.extras import require
 from jumbo_bo.known import Remembered
 from jumbo_bo.learning.past import Past
-from jumbo_bo.methods import METHODS, Recipe, name_of
+from jumbo_bo.methods import DEFAULT, METHODS, Recipe, name_of
 from jumbo_bo.space.space import Space
 from jumbo_bo.suggestion import Suggestion
 from jumbo_bo.trials import Trial
+
+FAILED = math.nan
 
 
 def checked_recipe(
@@ -48,6 +51,25 @@ def checked_bounds(bounds: tuple[float | None, float | None]) -> tuple[float, fl
     if not ends[0] < ends[1]:
         raise InputError(f"bounds are {bounds!r}, expected the smaller one first")
     return ends
+
+
+def told_number(value: Any) -> float:
+    """A value as it is told; NaN for one that is not finite."""
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number beyond all floats
+        return FAILED
+    except (TypeError, ValueError):
+        raise TypeError(f"value is {brief(value)}, expected a number; use fail() for a trial without one") from None
+    return number if math.isfinite(number) else FAILED
+
+
+def checked_limits(limits: Limits | None, space: Space, recipe: Recipe) -> tuple[Limit, ...]:
+    """With a method that keeps them."""
+    found = limits_of(limits, space.names)
+    if found and not recipe.keeps_limits:
+        raise InputError(f"{name_of(recipe)} knows no limits; leave method out to use {DEFAULT!r}, which does")
+    return found
 
 
 def _check_history(recipe: Recipe, name: str, space: Space, history: History | Past | Remembered | None) -> None:

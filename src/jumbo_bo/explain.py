@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +20,11 @@ from scipy.special import ndtri, stdtrit
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.methods import Choice, View
 from jumbo_bo.methods.base import Surrogate, Weighted
+from jumbo_bo.methods.limits import Doubt
 from jumbo_bo.models.gp import Blocks, Normal, mean_by_term, prior_mean
 from jumbo_bo.neighbours import OldRun, Witnesses, nearest, repeated
 from jumbo_bo.trials import Trial
+from jumbo_bo.wording import in_words
 
 Array = npt.NDArray[np.float64]
 Bounds = tuple[float, float]  # the values that are possible, in the user's units
@@ -65,6 +67,7 @@ class Explanation:
     nearest: tuple[OldRun, ...]
     success: float | None = None  # probability that the trial has a value; None: nothing has failed yet
     repeats: int | None = None  # the trial that is repeated, as counted in `Optimizer.told`
+    limits: Mapping[str, float] = field(default_factory=dict)  # limit in words -> probability that the trial meets it
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values (NaN becomes None), as kept in a storage."""
@@ -82,10 +85,19 @@ class Explanation:
             beta=plain["beta"],
             inside_gate=plain["inside_gate"],
             nearest=tuple(OldRun(**run) for run in plain["nearest"]),
-            repeats=plain.get("repeats"),  # this and the next are absent in studies of earlier versions
+            limits=plain.get("limits", {}),  # this and the next two are absent in studies of earlier versions
+            repeats=plain.get("repeats"),
             success=plain.get("success"),
             **numbers,
         )
+
+
+def with_limits(known: Explanation, chances: Mapping[str, float]) -> Explanation:
+    """Also how likely the trial meets each limit."""
+    if not chances:
+        return known
+    said = " and ".join(f"{limit} with {in_words(chance)}" for limit, chance in chances.items())
+    return replace(known, why=f"{known.why} Meets {said}.", limits=dict(chances))
 
 
 class Parts(NamedTuple):
@@ -187,12 +199,16 @@ def predictions(here: Said, warp: Warp, sign: float, reach: float, bounds: Bound
 
 
 def interval_reach(trials: int, old_scale: bool) -> float:
+    freedom, wider = doubt(trials, old_scale)
+    return float(ndtri(INTERVAL)) if math.isinf(freedom) else wider * float(stdtrit(freedom, INTERVAL))
+
+
+def doubt(trials: int, old_scale: bool) -> Doubt:
     """Normal before the first trial, when nothing was estimated from trials. Then Student's, whose freedom is what the
     finished trials and the old runs tell of the scale; without old runs one trial is spent on the mean."""
     if trials == 0:
-        return float(ndtri(INTERVAL))
-    freedom, wider = (trials + OLD_TRIALS, WIDER) if old_scale else (max(1, trials - 1), WIDER_ALONE)
-    return wider * float(stdtrit(freedom, INTERVAL))
+        return Doubt(math.inf, 1.0)
+    return Doubt(trials + OLD_TRIALS, WIDER) if old_scale else Doubt(max(1, trials - 1), WIDER_ALONE)
 
 
 def trust(surrogate: Surrogate | None, reference: Blocks) -> float | None:
@@ -267,7 +283,10 @@ def _motive(p: Parts, view: View, repeats: int | None) -> str:
         return f"Repeats trial {repeats}, as noise hides its true value"
     if len(view.z) == 0:
         return "No value yet" if len(view.failed) else "First trial"
-    return "Exploiting" if p.mean >= view.z.max() else "Exploring"
+    counting = view.z if view.limits is None else view.z[view.limits.met]
+    if len(counting) == 0:
+        return "No trial meets the limits yet"
+    return "Exploiting" if p.mean >= counting.max() else "Exploring"
 
 
 def without_nan(value: Any) -> Any:

@@ -6,7 +6,7 @@ such a file a process does not read the old runs again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +46,7 @@ class Remembered(NamedTuple):
 
     kept: Kept
     past: Past | None
+    limits: Mapping[str, Remembered] = {}  # limited quantity -> the same of its values
 
     @property
     def tasks(self) -> tuple[str, ...]:

@@ -11,27 +11,30 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.checks import checked_bounds, checked_recipe, told_points
+from jumbo_bo.checks import FAILED, checked_bounds, checked_limits, checked_recipe, told_number, told_points
 from jumbo_bo.data.history import History
-from jumbo_bo.data.warp import Warp
-from jumbo_bo.errors import InputError, brief
-from jumbo_bo.explain import UNKNOWN, Prediction, Said, explained, interval_reach, predictions, said
+from jumbo_bo.data.limits import Limit, Limits, checked_measured
+from jumbo_bo.errors import InputError
+from jumbo_bo.explain import Prediction, said
 from jumbo_bo.known import Known, Remembered
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past import Past
-from jumbo_bo.methods import DEFAULT, Choice, Recipe, Surrogate, View, name_of
+from jumbo_bo.measured import Measured, old_runs_of, with_measured
+from jumbo_bo.methods import DEFAULT, Recipe, Surrogate, View, name_of
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.threads import one_thread
 from jumbo_bo.paths import at_home
 from jumbo_bo.remaining import Goal, chance
-from jumbo_bo.search.argmax import Domain, domain_of, sobol
+from jumbo_bo.search.argmax import Domain, domain_of
 from jumbo_bo.search.candidates import encode_candidates, listed
 from jumbo_bo.search.share import share_of
+from jumbo_bo.shown import Shown
 from jumbo_bo.space.space import Params, Space
 from jumbo_bo.suggestion import BestTrial, Suggestion
 from jumbo_bo.trials import Fits, Pending, Trial, Trials
@@ -41,7 +44,7 @@ Direction = Literal["minimize", "maximize"]
 
 __all__ = ["BestTrial", "Direction", "Optimizer", "Suggestion"]
 
-FAILED = math.nan
+NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 class Optimizer:
@@ -53,6 +56,7 @@ class Optimizer:
     candidates  configurations to choose from, instead of the whole space
     cache       folder where what was learned is kept and shared between processes; None: learned here, not kept
     bounds      the smallest and the largest value that is possible, where intervals end; None: no such end
+    limits      on quantities that are told with every value: name -> the lowest and the highest that is allowed
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class Optimizer:
         candidates: Sequence[Params] | None = None,
         cache: str | Path | None = None,
         bounds: tuple[float | None, float | None] = (None, None),
+        limits: Limits | None = None,
     ) -> None:
         self.space = space
         self.history = history
@@ -79,8 +84,10 @@ class Optimizer:
         self.cache = None if cache is None else Path(at_home(cache))
         self._sign = -1.0 if direction == "minimize" else 1.0
         self._listed = None if self.candidates is None else encode_candidates(space, self.candidates)
+        self.limits = limits
         self._known = Known(history, self.recipe, space, seed, self.cache)
-        self._trials = self._known.trials
+        self._measured = Measured(checked_limits(limits, space, self.recipe), self._quantity)
+        self._trials = with_measured(self._known.trials, history)
         self._n_old = len(self._trials)
         self._pending = Pending()
         self._fits = Fits(self.recipe.most_trials)
@@ -100,12 +107,12 @@ class Optimizer:
         if running is not None:
             self._pending = Pending([self.space.encode(params) for params in running])
         with one_thread():
-            trials = self._finished()
-            view = self._view(trials)
+            view = self.view()
             if share is not None:
                 view = replace(view, domain=share_of(view.domain, *share))
             choice = self.recipe(view)
-            suggestion = self._suggestion(choice, view, trials.warp)
+            told = self._trials[self._n_old :]
+            suggestion = self._shown.suggestion(choice, view, len(self.suggestions), told, self.candidates)
         self.suggestions.append(suggestion)
         # Encoded from what the user sees, so that telling by parameters in another process is the same to the bit.
         self._pending.add(suggestion.number, suggestion.params, self.space.encode(suggestion.params))
@@ -117,15 +124,16 @@ class Optimizer:
             raise InputError(f"n is {n}, expected at least 1")
         return [self.ask() for _ in range(n)]
 
-    def tell(self, suggestion: Suggestion | Mapping[str, Any], value: float) -> None:
-        """The value of a suggestion, or of any configuration of the space. NaN and infinities count as failures."""
-        try:
-            number = float(value)
-        except OverflowError:  # a whole number beyond all floats
-            number = math.inf
-        except (TypeError, ValueError):
-            raise TypeError(f"value is {brief(value)}, expected a number; use fail() for a trial without one") from None
-        self._finish(suggestion, self._sign * number if math.isfinite(number) else FAILED)
+    def tell(
+        self,
+        suggestion: Suggestion | Mapping[str, Any],
+        value: float,
+        measured: Mapping[str, float | None] | None = None,
+    ) -> None:
+        """The value of a suggestion, or of any configuration of the space. NaN and infinities count as failures.
+        `measured` are the quantities that have limits; one that was not measured is NaN or left out."""
+        also = checked_measured(measured, self._measured.limits)
+        self._finish(suggestion, self._sign * told_number(value), also)
 
     def fail(self, suggestion: Suggestion | Mapping[str, Any]) -> None:
         """The configuration could not be evaluated. It is not proposed again, and less is expected of those like it."""
@@ -150,11 +158,10 @@ class Optimizer:
     def predict(self, configurations: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         """What the model expects of these configurations, in the user's units, after all it was told."""
         with one_thread():
-            trials = self._finished()
-            view = self._view(trials)
+            view = self.view()
             surrogate = self._surrogate(view)
             u = np.array([self.space.encode(params) for params in configurations]).reshape(-1, self.space.d)
-            return self._predictions(said(surrogate, self._domain.featurise(u)), view, trials.warp)
+            return self._shown.predictions(said(surrogate, self._domain.featurise(u)), view)
 
     def remaining(self, gain: float = 0.0) -> float:
         """The probability that some configuration is better than the best one tried by more than `gain`, in the user's
@@ -166,7 +173,7 @@ class Optimizer:
         with one_thread():
             trials = self._finished()
             view = replace(self._view(trials), pending=np.zeros((0, self.space.d)))
-            goal = Goal(view, self._trials, trials.warp, gain, self.recipe.success(view))
+            goal = Goal(view, self._trials, trials.warp, gain, self.recipe.success(view), self._measured or None)
             gps = self._surrogate(view, joint=True).gps
             return 1.0 if self.best is None else chance(gps, goal)
 
@@ -191,16 +198,17 @@ class Optimizer:
             candidates,
             self.cache,
             self.bounds,
+            self.limits,
         )
-        fresh.method, fresh.past = self.method, self.past
+        fresh.method, fresh.past, fresh._measured = self.method, self.past, self._measured.anew()
         if candidates is None:
             fresh.candidates, fresh._listed, fresh._domain = self.candidates, self._listed, self._domain
         return fresh
 
     @property
     def best(self) -> BestTrial | None:
-        """The best configuration told so far, None before the first value."""
-        told = [t for t in self._trials[self._n_old :] if not math.isnan(t.y)]
+        """The best configuration told so far that meets all limits, None before the first one."""
+        told = [t for t in self._trials[self._n_old :] if not math.isnan(t.y) and self._measured.met(t)]
         if not told:
             return None
         top = max(told, key=lambda t: t.y)
@@ -223,10 +231,14 @@ class Optimizer:
 
         def featurise(u: Array) -> gps.Blocks:
             x = self.space.transform(u)
-            blocks = {"1": np.ones((len(u), 1)), "x": x}
+            blocks = {"1": np.ones((len(u), 1)), "x": x, **self._measured.blocks(x)}
             return blocks if past is None else blocks | dict(past.blocks(x))
 
         return domain_of(self.space, featurise, self._listed)
+
+    @cached_property
+    def _shown(self) -> Shown:
+        return Shown(self._domain, self._known, self._measured, self._sign, self.bounds)
 
     def view(self) -> View:
         """What the recipe sees for its next choice. It stays as it is, whatever is told later."""
@@ -256,29 +268,18 @@ class Optimizer:
             earlier=lambda n: (trials.first(n).u, trials.first(n).z),
             memory=self._memory,
             unknown=np.setdiff1d(np.arange(len(trials)), trials.known(self.recipe.most_trials)),
+            warp=trials.warp,
+            limits=self._measured.seen(self._trials, trials.rows),
         )
 
-    def _suggestion(self, choice: Choice, view: View, warp: Warp) -> Suggestion:
-        best = choice.best
-        listed = self.candidates is not None and best.index is not None
-        params = dict(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
-        here, prediction = None, UNKNOWN
-        if choice.surrogate is not None:
-            here = said(choice.surrogate, self._domain.featurise(best.u[None]))
-            (prediction,) = self._predictions(here, view, warp)
-        told = self._trials[self._n_old :]
-        explanation = explained(choice, view, here, prediction, told, self._reference, self._known.witnesses)
-        return Suggestion(len(self.suggestions), params, explanation)
+    def _quantity(self, limit: Limit) -> Optimizer:
+        """The model of a limited quantity: told its values, never asked."""
+        history = old_runs_of(self.history, limit)
+        return Optimizer(self.space, history, limit.direction, method=self.recipe, seed=self.seed, cache=self.cache)
 
-    def _predictions(self, here: Said, view: View, warp: Warp) -> list[Prediction]:
-        return predictions(here, warp, self._sign, interval_reach(len(view.z), bool(self._known.warps)), self.bounds)
-
-    @cached_property
-    def _reference(self) -> gps.Blocks:
-        """Points spread over the space, on which trust is measured."""
-        return self._domain.featurise(self.space.snap(sobol(self.space.d, 256, np.random.default_rng(0))))
-
-    def _finish(self, suggestion: Suggestion | Mapping[str, Any], y: float) -> None:
+    def _finish(
+        self, suggestion: Suggestion | Mapping[str, Any], y: float, measured: Mapping[str, float] = NOTHING
+    ) -> None:
         if isinstance(suggestion, Suggestion):
             # By number and parameters: a copy that travelled between processes is as good as the original.
             u = self._pending.take(suggestion.number, suggestion.params)
@@ -287,8 +288,8 @@ class Optimizer:
                 problem = "was already told or failed" if known else "is not from this optimizer"
                 repeat = "to report a repeat, call tell(suggestion.params, value)"
                 raise InputError(f"suggestion {suggestion.number} {problem}; {repeat}")
-            self._trials.append(Trial(u, suggestion.params, y))
+            self._trials.append(Trial(u, suggestion.params, y, measured))
             return
         u = self.space.encode(suggestion)
         self._pending.remove(u)
-        self._trials.append(Trial(u, dict(suggestion), y))
+        self._trials.append(Trial(u, dict(suggestion), y, measured))

@@ -9,7 +9,8 @@ Notation, on the scale of z (larger is better)
 A sample has something left when its largest value over `others` beats its largest value over `tried` by more than the
 gain. So noise is taken into account twice: the best value seen may have been lucky, and the trial that showed it need
 not be the best one tried. Where trials may fail, a sample also has a threshold, uniform in [0, 1]: configurations that
-are less likely to succeed do so nowhere in it, as neighbours succeed or fail together.
+are less likely to succeed do so nowhere in it, as neighbours succeed or fail together. Where quantities have limits, a
+sample also has joint samples of these, and only what meets the limits in it counts; of the trials, those that met them.
 
 The hyperparameters that fit best are too sure of themselves, so those of the samples are drawn from their posterior
 (models/plausible.py). Then the chances come true for functions from the model's own prior (tests/test_remaining.py). On
@@ -31,11 +32,11 @@ from scipy.special import log_ndtr
 
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.errors import InputError
-from jumbo_bo.methods.averaging import feasible
+from jumbo_bo.measured import Measured
+from jumbo_bo.methods.averaging import worthwhile
 from jumbo_bo.methods.base import Chance, View, Weighted
-from jumbo_bo.models.evidence import semidefinite_root
-from jumbo_bo.models.gp import GP, Blocks, joint_posterior, posterior
-from jumbo_bo.models.plausible import plausible
+from jumbo_bo.models.gp import GP, Blocks, posterior
+from jumbo_bo.models.plausible import plausible, samples
 from jumbo_bo.search.acquisition import Score
 from jumbo_bo.search.argmax import Finite, sobol
 from jumbo_bo.trials import Trial
@@ -58,6 +59,7 @@ class Goal:
     warp: Warp
     gain: float  # in the user's units
     success: Chance | None = None
+    measured: Measured | None = None  # has followed the trials; None: nothing has limits
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.gain) and self.gain >= 0):
@@ -65,7 +67,8 @@ class Goal:
 
     @cached_property
     def tried(self) -> Array:  # (n, d)
-        return np.array([t.u for t in self.trials if not math.isnan(t.y)])
+        met = self.measured.met if self.measured else lambda t: True
+        return np.array([t.u for t in self.trials if not math.isnan(t.y) and met(t)])
 
     @cached_property
     def gone(self) -> Array:  # (k, d), failures too
@@ -79,13 +82,12 @@ class Goal:
 
 
 def chance(gps: Weighted, goal: Goal) -> float:
-    """At least one trial has a value."""
+    """At least one trial has a value, and meets the limits."""
     view, rng = goal.view, np.random.default_rng([goal.view.seed, len(goal.trials), 1])
     tried = view.domain.featurise(goal.tried)
     best = np.asarray(sum(w * posterior(gp, tried).mean for w, gp in gps)).max(keepdims=True)
     level = float(goal.warp(goal.warp.inverse(best) + goal.gain)[0])
-    likely = likelihood(gps, level)
-    others = _others(likely if goal.success is None else feasible(likely, goal.success), goal, rng)
+    others = _others(worthwhile(view, likelihood(gps, level), goal.success), goal, rng)
     m = len(next(iter(others.values())))
     if m == 0:
         return 0.0
@@ -94,8 +96,14 @@ def chance(gps: Weighted, goal: Goal) -> float:
     thresholds = (np.arange(SAMPLES) + 0.5) / SAMPLES
     total = 0.0
     for w, gp in gps:
-        drawn = [_samples(other, points, rng) for other in plausible(gp, max(1, round(FITS * w)), rng)]
-        total += w * float(np.mean([goal.reached(f, p[:, None] > thresholds) for f in drawn]))
+        reached = []
+        for other in plausible(gp, max(1, round(FITS * w)), rng):
+            f = samples(other, points, SAMPLES, rng)
+            possible = p[:, None] > thresholds
+            if goal.measured:
+                possible &= goal.measured.allowed(others, SAMPLES, rng)
+            reached.append(goal.reached(f, possible))
+        total += w * float(np.mean(reached))
     return total
 
 
@@ -107,11 +115,6 @@ def likelihood(gps: Weighted, level: float) -> Score:
         return np.asarray(np.log(w) + log_ndtr(((mean - level) / sd).astype(float)))
 
     return lambda blocks: np.asarray(np.logaddexp.reduce([part(w, gp, blocks) for w, gp in gps]))
-
-
-def _samples(gp: GP, points: Blocks, rng: np.random.Generator) -> Array:  # -> (n + m, s)
-    mean, cov = joint_posterior(gp, points)
-    return mean[:, None] + semidefinite_root(cov) @ rng.standard_normal((len(mean), SAMPLES))
 
 
 def _others(score: Score, goal: Goal, rng: np.random.Generator) -> Blocks:

@@ -23,7 +23,9 @@ from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo import studies
+from jumbo_bo.constraints import MET, Constraints, in_excess
 from jumbo_bo.data.history import History
+from jumbo_bo.data.limits import Limits
 from jumbo_bo.data.readers import from_study
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning import cache as learned
@@ -53,6 +55,8 @@ class JumboSampler(BaseSampler):
     cache           folder where what was learned is kept and shared between processes ($JUMBO_CACHE or
                     ~/.cache/jumbo-bo by default); None: learned by every process, not kept
     bounds          the smallest and the largest value that is possible, where intervals end; None: no such end
+    limits          of quantities that `history` has read, in their units: name -> lowest and highest value that is
+                    allowed. For any other constraint, `Trial.set_constraint` is enough
     """
 
     def __init__(
@@ -66,11 +70,13 @@ class JumboSampler(BaseSampler):
         source_studies: Study | Iterable[Study] = (),
         cache: str | Path | None = USER_CACHE,
         bounds: tuple[float | None, float | None] = (None, None),
+        limits: Limits | None = None,
     ) -> None:
         if seed is not None and seed < 0:
             raise InputError(f"seed is {seed}, expected at least 0, or None for a different one each time")
         sources = [source_studies] if isinstance(source_studies, Study) else list(source_studies)
-        self._space, self._history = _space_and_history(history, search_space, sources)
+        self._space, self._history = _space_and_history(history, search_space, sources, limits)
+        self._constraints = Constraints.of(limits, self._space or ANY, sources)
         self._method = method
         self._n_trials = n_trials
         self._bounds = bounds
@@ -81,7 +87,8 @@ class JumboSampler(BaseSampler):
         self._optimizer: Optimizer | None = None
         self._lock = threading.Lock()
         # Refuses a wrong method or budget now and not in the middle of a study.
-        Optimizer(self._space or ANY, self._history, n_trials=n_trials, method=method, bounds=bounds)
+        given = dict.fromkeys(limits or (), MET)
+        Optimizer(self._space or ANY, self._history, n_trials=n_trials, method=method, bounds=bounds, limits=given)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         if self._space is not None:
@@ -119,7 +126,8 @@ class JumboSampler(BaseSampler):
         """Nothing to do: whatever is random depends on the seed and the trial's number alone."""
 
     def _suggest(self, study: Study, trial: FrozenTrial, space: Space, fixed: Params) -> Params:
-        optimizer = self._optimizer_of(space, study.direction.name.lower())  # type: ignore[arg-type]
+        limits = self._constraints.now(studies.remembered(study._storage, study._study_id))
+        optimizer = self._optimizer_of(space, study.direction.name.lower(), limits)  # type: ignore[arg-type]
         if fixed:
             optimizer = studies.holding(optimizer, fixed, trial.number)
         trials: list[FrozenTrial] = []
@@ -139,9 +147,9 @@ class JumboSampler(BaseSampler):
         self._say_unused(study, trials, optimizer)
         return suggestion.params
 
-    def _optimizer_of(self, space: Space, direction: Direction) -> Optimizer:
+    def _optimizer_of(self, space: Space, direction: Direction, limits: Limits | None) -> Optimizer:
         known = self._optimizer
-        if known is not None and (known.space, known.direction) == (space, direction):
+        if known is not None and (known.space, known.direction, known.limits) == (space, direction, limits):
             return known
         new = partial(
             Optimizer,
@@ -152,6 +160,7 @@ class JumboSampler(BaseSampler):
             self._method,
             cache=self._cache,
             bounds=self._bounds,
+            limits=limits,
         )
         # Without a seed only the suggestions differ from study to study; what is learned can be shared.
         return new(0).restarted(seed=self._seed) if self._fresh else new(self._seed)
@@ -199,6 +208,7 @@ def _space_and_history(
     history: History | Past | None,
     search_space: Space | Mapping[str, BaseDistribution] | None,
     sources: Sequence[Study],
+    limits: Limits | None,
 ) -> tuple[Space | None, History | Past | None]:
     if not (history is None or isinstance(history, History | Past)):
         raise TypeError(f"history is a {type(history).__name__}, expected a History (see read_history) or a Past")
@@ -217,6 +227,7 @@ def _space_and_history(
     if history is not None:
         _check_same(history.space, space or history.space)
         space = history.space  # the same parameters, perhaps in another order
+        history = in_excess(history, limits)
     if sources:
         space = space or _shared(sources)
         old = from_study(sources, space)

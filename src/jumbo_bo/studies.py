@@ -27,13 +27,14 @@ from optuna import Study
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from jumbo_bo.data.readers import outcome
+from jumbo_bo.data.readers import measured, outcome
 from jumbo_bo.space.space import GRID_LIMIT, Params, Space
 
 if TYPE_CHECKING:  # who only looks at a study does not load the models
     from jumbo_bo.explain import Explanation
     from jumbo_bo.optimizer import Optimizer, Suggestion
 
+Result = tuple[Params, float, dict[str, float]]  # tried, its value, measured with it
 Read = Callable[[], Sequence[FrozenTrial]]  # `remembered`: the trials as they are in the storage now
 
 WHY, NUMBERS = "why", "jumbo"
@@ -88,8 +89,8 @@ def follow(optimizer: Optimizer, trials: Iterable[FrozenTrial]) -> Optimizer:
         if not _starts_with(results, optimizer.told):  # a trial was deleted, or another clock is late
             optimizer = optimizer.restarted()
         results = results[len(optimizer.told) :]
-    for params, y in results:
-        optimizer.tell(params, y)
+    for params, y, found in results:
+        optimizer.tell(params, y, {name: found.get(name) for name in optimizer.limits or ()})
     _followed[optimizer] = _Followed(finished, optimizer.told)
     return optimizer
 
@@ -111,8 +112,8 @@ class _Followed(NamedTuple):
 _followed: WeakKeyDictionary[Optimizer, _Followed] = WeakKeyDictionary()
 
 
-def _results(finished: Iterable[FrozenTrial], space: Space) -> list[tuple[Params, float]]:
-    return [(params, value(t)) for t in finished if (params := configuration(t, space)) is not None]
+def _results(finished: Iterable[FrozenTrial], space: Space) -> list[Result]:
+    return [(params, value(t), measured(t)) for t in finished if (params := configuration(t, space)) is not None]
 
 
 def decide(
@@ -254,7 +255,7 @@ def unused(trials: Iterable[FrozenTrial], space: Space) -> list[tuple[int, str]]
 
 def value(trial: FrozenTrial) -> float:
     """NaN means failed."""
-    found, _ = outcome(trial)
+    found = outcome(trial)[0]
     return math.nan if found is None else float(found)
 
 
@@ -293,8 +294,8 @@ def _is_deciding(trial: FrozenTrial, seconds: float = DECIDING) -> bool:
     return datetime.now() - trial.datetime_start < timedelta(seconds=seconds)
 
 
-def _starts_with(results: Sequence[tuple[Params, float]], told: Sequence[tuple[Params, float]]) -> bool:
-    def same(a: tuple[Params, float], b: tuple[Params, float]) -> bool:
+def _starts_with(results: Sequence[Result], told: Sequence[tuple[Params, float]]) -> bool:
+    def same(a: Result, b: tuple[Params, float]) -> bool:
         return a[0] == b[0] and (a[1] == b[1] or (not math.isfinite(a[1]) and math.isnan(b[1])))
 
     return len(told) <= len(results) and all(map(same, results, told))

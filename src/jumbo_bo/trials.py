@@ -9,8 +9,8 @@ Notation
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -43,6 +43,7 @@ class Trial:
     u: Array
     params: Params
     y: float
+    measured: Mapping[str, float] = field(default_factory=dict)  # limited quantities, in the user's units
 
 
 @dataclass(frozen=True, eq=False)

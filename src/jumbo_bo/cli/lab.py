@@ -52,11 +52,16 @@ def tell(
         str | None, typer.Argument(metavar="VALUE", help="The measured value.", show_default=False)
     ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="The experiment failed and has no result.")] = False,
+    measured: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=NUMBER", help="A quantity with a limit in STUDY. May be repeated."),
+    ] = None,
 ) -> None:
     """Store the result of an experiment.
 
     Without TRIAL, results are read from standard input, one JSON object per line: `{"trial": 3, "value": 0.71}`,
-    `{"trial": 4, "failed": true}`, or an experiment of your own, `{"params": {"lr": 0.01, "units": 64}, "value": 0.8}`.
+    `{"trial": 4, "failed": true}`, `{"trial": 5, "value": 0.7, "measured": {"latency_ms": 18.2}}`, or an experiment of
+    your own, `{"params": {"lr": 0.01, "units": 64}, "value": 0.8}`.
     All lines are checked before the first one is stored.
     """
     with explained("tell", "Run it again for the rest; results already stored are named."), usable(study):
@@ -75,10 +80,10 @@ def tell(
             raise UserError(f"give either a value or --failed, for example: jumbo tell {study} {trial} 0.71")
         else:
             told = None if value is None else people.number_of(value)
-            entries = [people.Entry("", trial, None, told)]
+            entries = [people.Entry("", trial, None, told, people.measured_of(measured or []))]
         with opened_book(load(study), create=any(e.number is None for e in entries)) as book:
             stored = people.tell(book, entries)
-            top = best(book.trials(), book.file.direction)
+            top = best(book.trials(), book.file)
         screen = console()
         for t in stored:
             screen.print(f"trial {t.number}: {'failed' if t.value is None else number(t.value)}, stored")

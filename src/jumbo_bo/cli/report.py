@@ -44,12 +44,12 @@ def report(
             trials, forgotten = book.all_trials(), book.forgotten()
         about = file.name, file.space, file.direction, trials
         if without_old_runs:
-            text = page(*about, forgotten=forgotten)
+            text = page(*about, forgotten=forgotten, limits=file.limits)
         else:
             known = [t for t in trials if t.number not in forgotten]
             optimizer = follow(build_optimizer(file, file.trials, console(stderr=True).print, whole=True), known)
             gain = file.stop.gain if file.stop else None
-            text = page(*about, optimizer, transfer(optimizer), gain, forgotten)
+            text = page(*about, optimizer, transfer(optimizer), gain, forgotten, file.limits)
         write(output, text)
         size = output.stat().st_size / 1e6
         console().print(f"Wrote {output} ({size:.1f} MB, {len(trials)} trials); open it in a browser.")

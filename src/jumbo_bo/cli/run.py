@@ -24,6 +24,7 @@ from jumbo_bo.extras import require
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
+    from jumbo_bo.data.limits import Limit
     from jumbo_bo.runner.coordinator import Ending, Running
     from jumbo_bo.runner.engines import Engine
     from jumbo_bo.runner.state import Status
@@ -75,7 +76,7 @@ def run(
 
         file = load(study)
         limit = trials or file.trials
-        with Progress(console(), interrupts) as progress:
+        with Progress(console(), interrupts, file.limits) as progress:
             ending = evaluate(file, limit, progress, _engine(engine, address), retry_failed)
         _conclude(console(), file, ending, limit)
 
@@ -126,9 +127,9 @@ def dashboard(
 class Progress:
     """A line for each finished trial, and in a terminal one below them that says what is going on."""
 
-    def __init__(self, screen: Console, interrupts: Interrupts | None = None) -> None:
+    def __init__(self, screen: Console, interrupts: Interrupts | None = None, limits: Sequence[Limit] = ()) -> None:
         self.screen, self.live = screen, Live(console=screen, auto_refresh=False, transient=True)
-        self.interrupts = interrupts or Interrupts()
+        self.interrupts, self.limits = interrupts or Interrupts(), limits
         self.top: FrozenTrial | None = None
 
     def __enter__(self) -> Progress:
@@ -144,10 +145,11 @@ class Progress:
         if trial.value is None:
             self.screen.print(f"trial {trial.number}: failed. {trial.user_attrs.get('error', '')}", style="yellow")
             return
-        top = trial if best is None else best
+        top = trial if best is None and not self.limits else best
         seconds = f"{trial.user_attrs.get('seconds', 0.0):.1f} s"
-        line = f"trial {trial.number}: {number(trial.value)}, best so far {number(top.value or 0.0)}, {seconds}. "
-        improved = top.number == trial.number
+        so_far = "none meets the limits yet" if top is None else f"best so far {number(top.value or 0.0)}"
+        line = f"trial {trial.number}: {result(trial, self.limits)}, {so_far}, {seconds}. "
+        improved = top is not None and top.number == trial.number
         _print_line(self.screen, line + trial.user_attrs.get("why", ""), "green" if improved else "")
 
     def tick(self, running: Sequence[Running], finished: int, limit: int) -> None:
@@ -159,6 +161,15 @@ class Progress:
         line = f"{finished} of {limit} trials done" + (f"; running: {trials}" if trials else "")
         self.live.start()
         self.live.update(Text(line, "dim", no_wrap=True, overflow="ellipsis"), refresh=True)
+
+
+def result(trial: FrozenTrial, limits: Sequence[Limit]) -> str:
+    """The value, and what was measured with it."""
+    from jumbo_bo.data.limits import in_words
+    from jumbo_bo.data.readers import measured
+
+    also = in_words(limits, measured(trial))
+    return number(trial.value or 0.0) + (f" ({also})" if also else "")
 
 
 def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> None:
@@ -176,11 +187,14 @@ def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> N
         )
     else:
         screen.print(f"\nDone: {ending.finished} trials are finished.")
+    if ending.best is None and ending.values:
+        screen.print(f"No trial meets the limits: {', '.join(map(str, file.limits))}", style="red")
+        raise typer.Exit(FAILED)
     if ending.best is None or ending.best.value is None:
         fix = f". Mend the command, then: jumbo run {file.path} --retry-failed" if ending.reason == "exhausted" else ""
         screen.print(f"None of them has a value; the reasons are in {file.runs}{fix}", style="red")
         raise typer.Exit(FAILED)
-    screen.print(f"Best: {number(ending.best.value)} in trial {ending.best.number}")
+    screen.print(f"Best: {result(ending.best, file.limits)} in trial {ending.best.number}")
     for name, setting in ending.best.params.items():
         screen.print(f"  {name} = {setting}")
     steps = {
@@ -205,9 +219,11 @@ def _show(screen: Console, found: Status) -> None:
     screen.print(f"stored in {shown(file.address)}")
     if found.best is not None and found.best.value is not None:
         screen.print(
-            f"\nBest ({file.direction}): {number(found.best.value)} in trial {found.best.number}", style="green"
+            f"\nBest ({file.direction}): {result(found.best, file.limits)} in trial {found.best.number}", style="green"
         )
         screen.print(f"  {settings(found.best)}")
+    elif file.limits and any(t.value is not None for t in found.last):
+        screen.print(f"\nNo trial meets the limits yet: {', '.join(map(str, file.limits))}")
     if found.remaining is not None:
         left = found.remaining
         screen.print(f"{sentence(left.gain, left.chance)} (when trial {left.trial} was started)")
@@ -227,7 +243,7 @@ def _show(screen: Console, found: Status) -> None:
         if t.value is None:
             screen.print(f"  trial {t.number}: {t.state.name.lower()}. {t.user_attrs.get('error', '')}", style="yellow")
         else:
-            _print_line(screen, f"  trial {t.number}: {number(t.value)}. {t.user_attrs.get('why', '')}")
+            _print_line(screen, f"  trial {t.number}: {result(t, file.limits)}. {t.user_attrs.get('why', '')}")
 
 
 def _print_line(screen: Console, text: str, style: str = "") -> None:

@@ -35,6 +35,7 @@ class Columns:
     fill: Mapping[str, Any] | None = None  # parameter -> its value in rows made before it existed
     on_bad_rows: str = "skip"
     most_rows: int | None = None  # kept in memory, see stream.py; of more, a random sample of each task
+    limits: Sequence[str] = ()  # columns of quantities that are limited, see limits.py
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Columns:
@@ -50,6 +51,8 @@ class Columns:
             raise InputError(f'on_bad_rows is {self.on_bad_rows!r}, expected "skip" or "error"')
         if self.most_rows is not None and (not isinstance(self.most_rows, int) or self.most_rows < 1):
             raise InputError(f"most_rows is {self.most_rows!r}, expected a whole number of at least 1")
+        if isinstance(self.limits, str) or not all(isinstance(name, str) for name in self.limits):
+            raise InputError(f'limits are {self.limits!r}, expected a list of columns such as ["latency_ms"]')
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,12 @@ def chosen(frame: Frame, space: Space, columns: Columns, source: Source) -> tupl
     found = frame.collect_schema().names()
     used = _used_columns(found, space, columns, source)
     return frame.select(used), used, tuple(c for c in found if c not in used)
+
+
+def has_column(frame: Frame, columns: Columns, name: str) -> bool:
+    """Once its columns are renamed."""
+    rename = columns.rename or {}
+    return any(rename.get(column, column) == name for column in frame.collect_schema().names())
 
 
 def to_polars(frame: Any) -> Frame:

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jumbo_bo.data import likeness
-from jumbo_bo.data.frames import Columns, Frame, Source, check_direction, closest, to_polars
+from jumbo_bo.data.frames import Columns, Frame, Source, check_direction, closest, has_column, to_polars
 from jumbo_bo.data.stream import Collector
 from jumbo_bo.data.summary import Report, notes, some, table
 from jumbo_bo.data.task import Task as Task
@@ -56,6 +56,7 @@ class History:
     direction: str = "minimize"  # of the user's objective; y is oriented already
     constant: tuple[Task, ...] = ()  # every value the same: nothing to learn, kept out of training
     reports: tuple[Report, ...] = ()
+    limits: Mapping[str, History] = field(default_factory=dict)  # limited quantity -> the same rows with its values
 
     def __post_init__(self) -> None:
         check_direction(self.direction)
@@ -69,8 +70,14 @@ class History:
     @classmethod
     def from_frame(cls, frame: Any, space: Space, *, source: str = "frame", **columns: Any) -> History:
         """The history in a Polars, pandas or Arrow frame with one row per old run. Options: the fields of `Columns`."""
-        options = Columns.of(columns)
-        return checked(from_source(to_polars(frame), space, options, Source(source, task=source)), options)
+        options, table = Columns.of(columns), to_polars(frame)
+
+        def read(its: Columns) -> History | None:
+            known = has_column(table, its, its.objective)
+            return from_source(table, space, its, Source(source, task=source)) if known else None
+
+        history = checked(from_source(table, space, options, Source(source, task=source)), options)
+        return with_limits(history, options, read)
 
     @classmethod
     def empty(cls, space: Space, direction: str = "minimize") -> History:
@@ -89,7 +96,10 @@ class History:
             raise InputError(f"histories have different targets {targets}; only one task can be the new problem")
         tasks = merged(t for h in histories for t in h._all)
         reports = tuple(r for h in histories for r in h.reports)
-        return _assemble(space, tasks, targets[0] if targets else None, histories[0].direction, reports)
+        made = _assemble(space, tasks, targets[0] if targets else None, histories[0].direction, reports)
+        names = dict.fromkeys(name for h in histories for name in h.limits)
+        limits = {name: cls.combine(*(h.limits[name] for h in histories if name in h.limits)) for name in names}
+        return replace(made, limits=limits)
 
     def __add__(self, other: History) -> History:
         return History.combine(self, other)
@@ -163,8 +173,9 @@ class History:
         head += f" of {read.total():,} read" if self.reports else ""
         total = len({*read, *(t.name for t in self._all)})
         few = self.n_rows < self.n_usable
+        also = [f"measured as well: {name} in {h.n_usable:,} rows" for name, h in self.limits.items()]
         sample = [f"learning from a random sample of {self.n_rows:,} of them (docs/big.md)"] if few else []
-        return "\n".join([head, *sample, *table(self._table_rows(read), total), *notes(self.reports)])
+        return "\n".join([head, *sample, *also, *table(self._table_rows(read), total), *notes(self.reports)])
 
     def _table_rows(self, read: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
         yield "task", "used / read", "values", "scale", "notes"
@@ -184,6 +195,26 @@ class History:
             yield clip(t.name), used, f"{low:.4g} .. {high:.4g}", scale, said
         for name in sorted(set(read) - {t.name for t in self._all}):
             yield clip(name), f"0 / {read[name]:,}", "", "", "no usable rows"
+
+
+class Unmeasured(InputError):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"limits: the old runs have no column {name!r}; leave it out of limits=")
+        self.name = name
+
+
+def with_limits(history: History, columns: Columns, read: Callable[[Columns], History | None]) -> History:
+    """The history with those of the limited quantities. `read` reads one, with its column in place of the objective;
+    None where no table has it."""
+    found = {}
+    for name in columns.limits:
+        its = replace(columns, objective=name, direction="minimize", limits=(), on_bad_rows="skip")
+        if name == columns.objective:
+            raise InputError(f"limits: {name!r} is the objective; leave it out of limits=")
+        if (quantity := read(its)) is None:
+            raise Unmeasured(name)
+        found[name] = quantity
+    return replace(history, limits=found) if found else history
 
 
 def from_source(frame: Frame, space: Space, columns: Columns, source: Source) -> History:

@@ -17,9 +17,9 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from jumbo_bo.data.files import PathLike, count_rows, files_of, readable, row_in, scan, task_names
-from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
-from jumbo_bo.data.history import History, checked, collected, from_source
+from jumbo_bo.data.files import File, PathLike, count_rows, files_of, readable, row_in, scan, task_names
+from jumbo_bo.data.frames import Columns, Source, closest, has_column, text_or_typed
+from jumbo_bo.data.history import History, checked, collected, from_source, with_limits
 from jumbo_bo.data.reading_bar import reading_bar
 from jumbo_bo.data.stream import Collector
 from jumbo_bo.data.summary import Dropped
@@ -34,6 +34,7 @@ else:
     pl = later("polars")  # a slow import, and with a cached net nobody needs it
 
 FAILED = "trial failed"
+MEASURED = "measured"  # user attribute: quantity -> value
 OBJECTIVE = "(objective)"  # column of a study's values; cannot collide with a parameter called 'value'
 
 
@@ -41,16 +42,34 @@ def read_history(path: PathLike | Iterable[PathLike], space: Space, **columns: A
     """Old runs from CSV, TSV, Parquet or JSONL: a file, a glob like 'runs/*.csv', or a list of both. Parquet, CSV and
     TSV may also be elsewhere: 's3://bucket/runs/*.parquet', 'gs://', 'az://', 'https://', whatever Polars reads.
 
-    Options are those of `History.from_frame`: task, objective, direction, target, rename, fill, on_bad_rows, most_rows.
+    Options are those of `History.from_frame`: task, objective, direction, target, rename, fill, on_bad_rows, most_rows,
+    limits.
     """
     options = Columns.of(columns)
     files = files_of(path)
+    names = zip(files, task_names(files), strict=True)
+    sources = [(file, Source(str(file), task, partial(row_in, file))) for file, task in names]
+    history = checked(_read_files(sources, space, options), options)
+    return with_limits(history, options, partial(_read_quantity, sources, space))
+
+
+def _read_files(sources: Sequence[tuple[File, Source]], space: Space, options: Columns) -> History:
     collector = Collector(space, options)
-    with reading_bar(lambda: count_rows(files)) as seen:
-        for file, task in zip(files, task_names(files), strict=True):
+    with reading_bar(lambda: count_rows([file for file, _ in sources])) as seen:
+        for file, source in sources:
             with readable(file):
-                collector.read(scan(file), Source(str(file), task, partial(row_in, file)), seen)
-    return checked(collected(collector), options)
+                collector.read(scan(file), source, seen)
+    return collected(collector)
+
+
+def _read_quantity(sources: Sequence[tuple[File, Source]], space: Space, its: Columns) -> History | None:
+    """From the files that have its column."""
+    known = []
+    for file, source in sources:
+        with readable(file):
+            if has_column(scan(file), its, its.objective):
+                known.append((file, source))
+    return _read_files(known, space, its) if known else None
 
 
 def from_study(
@@ -59,19 +78,26 @@ def from_study(
     """Each study is a task with its own direction; `target` names the one that is the new problem itself.
 
     Pruned trials count with their last intermediate value; failed ones tell where trials fail; unfinished ones are left
-    out. Both are counted.
+    out. Both are counted. What was measured with the trials, or set as their constraints, is read as well.
     Options: rename, fill, on_bad_rows, as in `History.from_frame`.
     """
     several = [studies] if isinstance(studies, optuna.Study) else list(studies)
     if not several:
         raise InputError("no studies given; to start without old runs use History.empty(space)")
-    for name in ("task", "objective", "direction"):
+    for name in ("task", "objective", "direction", "limits"):
         if name in columns:
             raise TypeError(f"{name}= is read from the study itself; leave it out")
     options = Columns.of({**columns, "target": target})
     names = _distinct([s.study_name for s in several])
     parts = [_study(study, name, space, options) for study, name in zip(several, names, strict=True)]
     return checked(History.combine(*parts), options)
+
+
+def measured(trial: FrozenTrial) -> dict[str, float]:
+    """What was measured with a trial: as `jumbo` keeps it, else as the constraints that were set, each met up to 0."""
+    kept = trial.user_attrs.get(MEASURED)
+    found = {**trial.constraints, **(kept if isinstance(kept, dict) else {})}
+    return {name: float(value) for name, value in found.items() if isinstance(value, int | float)}
 
 
 def from_storage(
@@ -103,10 +129,29 @@ def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> Hi
             f"study {name!r} has {len(study.directions)} objectives, but only one can be used; pass "
             "study.trials_dataframe() to History.from_frame with objective= one of its values_ columns"
         )
+    trials = study.get_trials(deepcopy=False)
+    outcomes = [outcome(trial) for trial in trials]
+    towards = replace(options, direction=study.direction.name.lower())
+    history = _table(name, list(zip(trials, outcomes, strict=True)), space, towards)
+    quantities: dict[str, list[tuple[FrozenTrial, tuple[float | None, str]]]] = {}
+    for trial in trials:
+        for quantity, number in measured(trial).items():
+            quantities.setdefault(quantity, []).append((trial, (number, "")))
+    its = replace(options, direction="minimize")
+    limits = {q: _table(name, found, space, its) for q, found in quantities.items()}
+    return replace(history, limits=limits) if limits else history
+
+
+def _table(
+    name: str,
+    results: Sequence[tuple[FrozenTrial, tuple[float | None, str]]],
+    space: Space,
+    options: Columns,
+) -> History:
+    """From the trials with their results, a value or why there is none."""
     left_out: dict[str, list[FrozenTrial]] = {}  # by reason
     usable: list[tuple[FrozenTrial, float]] = []
-    for trial in study.get_trials(deepcopy=False):
-        value, reason = outcome(trial)
+    for trial, (value, reason) in results:
         if value is not None:
             usable.append((trial, value))
         else:
@@ -118,8 +163,7 @@ def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> Hi
     params = dict.fromkeys(p for trial, _ in usable for p in trial.params) if usable else dict.fromkeys(space.names)
     table = [text_or_typed(p, [trial.params.get(p) for trial, _ in usable]) for p in params]
     table.append(pl.Series(OBJECTIVE, [value for _, value in usable], dtype=pl.Float64))
-    options = replace(options, objective=OBJECTIVE, direction=study.direction.name.lower())
-    return from_source(pl.DataFrame(table), space, options, source)
+    return from_source(pl.DataFrame(table), space, replace(options, objective=OBJECTIVE), source)
 
 
 def outcome(trial: FrozenTrial) -> tuple[float | None, str]:

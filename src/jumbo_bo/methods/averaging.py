@@ -13,13 +13,15 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.methods.base import Chance, Surrogate, Weighted
+from jumbo_bo.methods.base import Chance, Surrogate, View, Weighted
 from jumbo_bo.models.alternatives import Said, expectations, families, posteriors
 from jumbo_bo.models.gp import GP, Blocks, Normal, posterior
 from jumbo_bo.search.acquisition import Score, log_expected_improvement
+from jumbo_bo.search.argmax import sobol
 
 Array = npt.NDArray[np.float64]
 
+SPREAD, MODEST = 256, 0.5  # points, and the quantile of what is expected of them, to be beaten before limits are met
 HOPELESS = 20.0  # log of a ratio of improvements that no difference in the chance of success makes up for
 
 
@@ -34,6 +36,33 @@ def feasible(score: Score, chance: Chance) -> Score:
         return scores
 
     return total
+
+
+def to_beat(view: View, gps: Weighted, tried: Blocks) -> float:
+    """What has to be beaten: the best that is expected of the trials, finished ones and pending ones."""
+    expected = expected_by(gps, tried)
+    if view.limits is None:
+        return float(np.max(expected, initial=-np.inf))
+    some = {name: block[len(view.u) :] for name, block in tried.items()}
+    counting = view.limits.counting(view.pending, some)
+    return float(expected[counting].max()) if counting.any() else modest(view, gps)
+
+
+def modest(view: View, gps: Weighted) -> float:
+    """What has to be beaten while no trial meets the limits."""
+    return float(np.quantile(expected_by(gps, view.domain.featurise(sobol(view.space.d, SPREAD, view.rng))), MODEST))
+
+
+def worthwhile(view: View, score: Score, chance: Chance | None) -> Score:
+    """The score times the chance that the limits are met, and that the trial has a value."""
+    if view.limits is None:
+        return possible(score, chance)
+    met = view.limits.chance(view.pending)
+    return possible(lambda blocks: np.asarray(score(blocks), dtype=float) + met(blocks), chance)
+
+
+def possible(score: Score, chance: Chance | None) -> Score:
+    return score if chance is None else feasible(score, chance)
 
 
 def improvement(gps: Weighted, best: float, may_repeat: bool = False, predict: Said = posterior) -> Score:

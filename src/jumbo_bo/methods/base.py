@@ -16,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from jumbo_bo.data.history import History
+from jumbo_bo.data.warp import Warp
 from jumbo_bo.learning.past import Past
+from jumbo_bo.methods.limits import Limits
 from jumbo_bo.models.gp import GP, Blocks, Kernel, hallucinate
 from jumbo_bo.search.acquisition import (
     Predict,
@@ -37,6 +39,7 @@ Weighted = Sequence[tuple[float, GP]]  # GPs of the same trials; the weights sum
 Chance = Callable[[Array], Array]  # x (m, D) -> probability of success (m,)
 Schedule = Literal["paper", "anytime", "theory"]
 
+UNSCALED = Warp(0, 0.0, 1.0)
 RESTART = 10  # every so many trials a model is searched from scratch, in between from the last optimum
 FOLLOW_UP = 10  # iterations of a fit in between: one trial moves the optimum little
 
@@ -69,6 +72,8 @@ class View:
     earlier: Callable[[int], tuple[Array, Array]]  # n -> u (n, d), z (n,), as they were after n trials
     memory: dict[Hashable, Any]  # of `kept`
     unknown: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))  # rows of u that `fit` left out
+    warp: Warp = UNSCALED  # of the values to z
+    limits: Limits | None = None  # on quantities that are measured with every trial
 
     @property
     def rng(self) -> np.random.Generator:
@@ -178,6 +183,7 @@ class Recipe:
 
     old_scale: ClassVar[bool] = False  # z is scaled with the help of the old tasks, not by the new values alone
     models_failures: ClassVar[bool] = False  # they are not values for it, see `View.failed`
+    keeps_limits: ClassVar[bool] = False  # it searches where `View.limits` are met
     most_trials: ClassVar[int | None] = None  # that a GP it fits is conditioned on, see `View.unknown`; None: all
 
     @property

@@ -34,7 +34,7 @@ from jumbo_bo.data.history import History
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning.priors import level_variance
 from jumbo_bo.learning.training import Pretraining
-from jumbo_bo.methods.averaging import expected_by, feasible, improvement, mixture
+from jumbo_bo.methods.averaging import improvement, mixture, modest, possible, to_beat, worthwhile
 from jumbo_bo.methods.base import (
     Chance,
     Choice,
@@ -76,6 +76,7 @@ class JumboMixture(NetRecipe):
 
     old_scale = True
     models_failures = True
+    keeps_limits = True
     most_trials = 2_000  # a suggestion then takes about half a second
 
     def check(self, history: History) -> None:
@@ -186,7 +187,10 @@ def _first(view: View) -> tuple[Score, Surrogate]:
     level, *others = kernel.terms
     blocks, theta = view.domain.featurise(view.u), kernel.priors[0]
     relative = build(replace(kernel, terms=tuple(others)), theta[level.n_params :], blocks, view.z)
-    top = view.domain.maximum(lambda at: posterior(relative, at).mean, view.rng, view.hints)
+    if view.limits is None:
+        top = view.domain.maximum(lambda at: posterior(relative, at).mean, view.rng, view.hints)
+    else:
+        top = modest(view, [(1.0, relative)])
     return improvement([(1.0, relative)], top), gp_surrogate(build(kernel, theta, blocks, view.z))
 
 
@@ -197,10 +201,12 @@ def _of_shortlist(view: View, cube: Cube, gps: Weighted, chance: Chance | None) 
     before = view.before(0)
 
     def searched() -> tuple[Shortlist, Surrogate]:
-        top = float(np.max(expected_by(gps, cube.featurise(view.u)), initial=-np.inf))
+        top = to_beat(before, gps, cube.featurise(view.u))
         of_trials = improvement(gps, top, may_repeat=True), mixture(gps)
         score, surrogate = of_trials if len(view.u) else _first(before)
-        return Shortlist(cube, cube.search(_feasible(score, chance), before.rng, before.hints), gps, top), surrogate
+        return Shortlist(
+            cube, cube.search(worthwhile(before, score, chance), before.rng, before.hints), gps, top
+        ), surrogate
 
     found, surrogate = view.latest("shortlist", (len(view.u), len(view.failed)), searched)
     if len(view.pending) == 0:
@@ -214,9 +220,12 @@ def _searched_again(view: View, found: Shortlist, chance: Chance | None) -> tupl
     every few trials, so that a resumed study has few searches to repeat."""
     k, pending = len(view.pending), found.cube.featurise(view.pending)
     told = _each(found.gps, partial(with_pending, pending=pending))
-    top = float(np.max(sum(w * gp.y[len(view.u) :] for w, gp in told), initial=found.top))
-    again = _feasible(improvement(told, top, may_repeat=True, predict=found.joined), chance)
-    score = _feasible(improvement(told, top, may_repeat=True), chance)
+    values = np.asarray(sum(w * gp.y[len(view.u) :] for w, gp in told))
+    if view.limits is not None:
+        values = values[view.limits.counting(view.pending, pending)[len(view.u) :]]
+    top = float(np.max(values, initial=found.top))
+    again = worthwhile(view, improvement(told, top, may_repeat=True, predict=found.joined), chance)
+    score = worthwhile(view, improvement(told, top, may_repeat=True), chance)
 
     def searched() -> Pool:
         if from_scratch(k - 1):
@@ -230,7 +239,7 @@ def _searched_again(view: View, found: Shortlist, chance: Chance | None) -> tupl
 
 def _choice(view: View, gps: Weighted, chance: Chance | None) -> Choice:
     tried = np.vstack([view.u, view.pending])
-    top = float(expected_by(gps, view.domain.featurise(tried) if len(view.unknown) else gps[0][1].blocks).max())
+    top = to_beat(view, gps, view.domain.featurise(tried) if len(view.unknown) else gps[0][1].blocks)
     if not isinstance(view.domain, Finite):
         return _best(view, improvement(gps, top, may_repeat=True), mixture(gps), chance)
     bound = improvement(gps, top, predict=partial(optimistic, first=BOUNDING))
@@ -247,7 +256,7 @@ def _nearby(view: View, gp: GP, u: Array, left: npt.NDArray[np.intp]) -> npt.NDA
 
 def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None, bound: Score | None = None) -> Choice:
     """`bound` is nowhere below the score; it is for tables."""
-    score, bound = _feasible(score, chance), bound and _feasible(bound, chance)
+    score, bound = worthwhile(view, score, chance), bound and possible(bound, chance)  # a chance is at most 1
     search, where = view.domain, (view.rng, view.hints, view.taken)
     if bound and isinstance(search, Finite):
         best = search.argmax(score, *where, bounds=_bounds(view, search, bound))
@@ -268,7 +277,3 @@ def _bounds(view: View, table: Finite, bound: Score) -> Array:  # -> (N,)
     if len(view.unknown):
         return bound(table.rough).astype(float)
     return view.while_pending_grows("bounds", lambda: bound(table.rough).astype(float))
-
-
-def _feasible(score: Score, chance: Chance | None) -> Score:
-    return score if chance is None else feasible(score, chance)

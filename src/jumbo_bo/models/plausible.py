@@ -14,8 +14,12 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
-from jumbo_bo.models.gp import GP, build
+from jumbo_bo.models.evidence import semidefinite_root
+from jumbo_bo.models.gp import GP, Blocks, build, joint_posterior
+
+Array = npt.NDArray[np.float64]
 
 STEPS = 3  # between two draws
 
@@ -26,6 +30,12 @@ def plausible(gp: GP, n: int, rng: np.random.Generator) -> Iterator[GP]:
         for _ in range(STEPS):
             gp = _step(gp, rng)
         yield gp
+
+
+def samples(gp: GP, points: Blocks, n: int, rng: np.random.Generator) -> Array:  # (m, .) -> (m, n)
+    """Joint samples of the function at these points."""
+    mean, cov = joint_posterior(gp, points)
+    return mean[:, None] + semidefinite_root(cov) @ rng.standard_normal((len(mean), n))
 
 
 def _step(gp: GP, rng: np.random.Generator) -> GP:

@@ -22,10 +22,11 @@ from scipy.stats import binom
 
 import jumbo_bo
 from jumbo_bo.data.history import History
+from jumbo_bo.data.limits import Limit
 from jumbo_bo.explain import without_nan
 from jumbo_bo.optimizer import Direction, Optimizer
 from jumbo_bo.paths import at_home, whole
-from jumbo_bo.report import figures, tables
+from jumbo_bo.report import figures, limited, tables
 from jumbo_bo.report.latent import latent_map
 from jumbo_bo.report.left import left
 from jumbo_bo.report.marks import Figure
@@ -73,22 +74,24 @@ def page(
     transfer: TransferReport | None = None,
     gain: float | None = None,
     forgotten: Collection[int] = (),
+    limits: Sequence[Limit] = (),
 ) -> str:
     """The whole page. The optimizer gives the old runs and their net for the map, and the chance of a larger gain than
     `gain` (None: see `left`); `transfer(optimizer)` the verdict. Trials with forgotten numbers (`studies.forgotten`)
-    are listed, but not drawn."""
-    found = rows(trials, space, direction, forgotten)
+    are listed, but not drawn. `limits` are on quantities that were measured with the trials."""
+    found = rows(trials, space, direction, forgotten, limits)
     drawn = [row for row in found if row.number not in forgotten]
     sections = [
         _summary(found, direction, transfer, left(drawn, trials, optimizer, gain)),
         _progress(drawn, direction),
+        *(_limit(drawn, limit, i) for i, limit in enumerate(limits)),
         _calibration(drawn),
         _parallel(drawn, space, direction),
         _voices(drawn),
         _trust(drawn),
         _transfer(transfer),
         _map(drawn, optimizer),
-        _trials(found, space),
+        _trials(found, space, limits),
     ]
     plots = {f"plot-{s.id}": s.figure for s in sections if s.figure is not None}
     finished = [t.datetime_complete for t in trials if t.datetime_complete is not None]
@@ -159,6 +162,12 @@ def _progress(found: Sequence[Row], direction: str) -> Section:
     sentence += f"{_times(n, 'trial')} improved on all earlier ones." if n > 1 else ""
     gap = "" if (figure := figures.progress(found)) else "No trial has finished yet."
     return Section("progress", "Best so far", sentence.strip(), figure, gap=gap)
+
+
+def _limit(found: Sequence[Row], limit: Limit, i: int) -> Section:
+    figure = limited.quantity(found, limit)
+    gap = "" if figure else f"No trial has measured {limit.name} yet."
+    return Section(f"limit-{i}", str(limit), limited.sentence(found, limit) if figure else "", figure, gap=gap)
 
 
 def _calibration(found: Sequence[Row]) -> Section:
@@ -243,12 +252,12 @@ def _map(found: Sequence[Row], optimizer: Optimizer | None) -> Section:
     return Section("map", title, sentence, figure)
 
 
-def _trials(found: Sequence[Row], space: Space) -> Section:
+def _trials(found: Sequence[Row], space: Space, limits: Sequence[Limit]) -> Section:
     names = list(dict.fromkeys([*space.names, *(name for row in found for name in row.params)]))
     if not found:
         return Section("trials", "All trials", "", gap="There is no trial yet.")
     sentence = "Every trial with its reason and the good old runs near it."
-    return Section("trials", "All trials", sentence, body=tables.trial_table(found, names))
+    return Section("trials", "All trials", sentence, body=tables.trial_table(found, names, limits))
 
 
 def _times(n: int, word: str) -> str:

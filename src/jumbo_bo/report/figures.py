@@ -19,11 +19,13 @@ def progress(rows: Sequence[Row]) -> Figure | None:
     if not seen and not failed:
         return None
     better = [row for row in seen if row.improved]
+    plain = [row for row in seen if row.measured and not row.improved]
     steps = [(row.number, row.value) for row in better]
     if steps:
         steps.append((rows[-1].number, steps[-1][1]))
     kinds = (
-        ("trial", [r for r in seen if r.measured and not r.improved], {"symbol": "circle-open", "color": "--muted"}),
+        ("trial", [r for r in plain if r.met], {"symbol": "circle-open", "color": "--muted"}),
+        ("does not meet the limits", [r for r in plain if not r.met], {"symbol": "x-thin-open", "color": "--bad"}),
         ("pruned, last value", [r for r in seen if not r.measured], {"symbol": "triangle-down-open", "color": "--new"}),
         ("improvement", better, {"symbol": "diamond", "size": 11, "color": "--old"}),
     )

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.limits import Limit, met
+from jumbo_bo.data.readers import measured
 from jumbo_bo.explain import Explanation
 from jumbo_bo.space.space import Array, Space
 from jumbo_bo.studies import WHY, explanation, value
@@ -37,7 +39,9 @@ class Row:
     u: Array
     why: str  # the sentence of the suggestion, or why the trial failed
     reasons: Explanation | None
-    improved: bool  # better than every trial before it
+    improved: bool  # better than every trial before it, of those that meet the limits
+    quantities: Mapping[str, float] = field(default_factory=dict)  # measured, those with limits
+    met: bool = True  # all limits
 
     @property
     def measured(self) -> bool:
@@ -45,19 +49,29 @@ class Row:
         return self.state == "done"
 
 
-def rows(trials: Sequence[FrozenTrial], space: Space, direction: str, forgotten: Collection[int] = ()) -> list[Row]:
+def rows(
+    trials: Sequence[FrozenTrial],
+    space: Space,
+    direction: str,
+    forgotten: Collection[int] = (),
+    limits: Sequence[Limit] = (),
+) -> list[Row]:
     found, best = [], math.nan
     for trial in sorted(trials, key=lambda t: t.number):
         y = value(trial)
         y = y if math.isfinite(y) else math.nan
         state = "failed" if trial.state == TrialState.COMPLETE and math.isnan(y) else WORDS[trial.state]
         state = "forgotten" if trial.number in forgotten else state
-        improved = state == "done" and not (y >= best if direction == "minimize" else y <= best)
+        quantities = {name: q for name, q in measured(trial).items() if name in {limit.name for limit in limits}}
+        meets = met(limits, quantities)
+        improved = state == "done" and meets and not (y >= best if direction == "minimize" else y <= best)
         best = y if improved else best
         reasons = _reasons(trial)
         params = {**_suggested(trial), **trial.system_attrs.get("fixed_params", {}), **trial.params}
         why = " ".join(str(trial.user_attrs[key]) for key in (WHY, "error") if key in trial.user_attrs)
-        found.append(Row(trial.number, state, y, params, _place(params, space), why, reasons, improved))
+        found.append(
+            Row(trial.number, state, y, params, _place(params, space), why, reasons, improved, quantities, meets)
+        )
     return found
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from jumbo_bo.data.limits import Limit
 from jumbo_bo.data.summary import SHOWN
 from jumbo_bo.neighbours import OldRun
 from jumbo_bo.report.rows import Row, best, number, text
@@ -56,30 +57,42 @@ def transfer_table(tasks: Sequence[TaskTransfer]) -> str:
     return _table("What each old task contributes", head, body)
 
 
-def trial_table(rows: Sequence[Row], names: Sequence[str]) -> str:
-    numeric = {"trial", "value", "predicted"} | {n for n in names if all(_is_number(r.params.get(n, 0)) for r in rows)}
-    head = _heads(["trial", "state", "value", "predicted", "reason", *names], numeric)
+def trial_table(rows: Sequence[Row], names: Sequence[str], limits: Sequence[Limit] = ()) -> str:
+    also = [limit.name for limit in limits]
+    numeric = {"trial", "value", "predicted", *also} | {
+        n for n in names if all(_is_number(r.params.get(n, 0)) for r in rows)
+    }
+    head = _heads(["trial", "state", "value", *also, "predicted", "reason", *names], numeric)
     top = best(rows)
-    body = "".join(_trial(row, names, numeric, row is top) for row in rows)
+    body = "".join(_trial(row, names, numeric, row is top, limits) for row in rows)
     return _table("All trials; click a heading to sort", head, body)
 
 
-def _trial(row: Row, names: Sequence[str], numeric: set[str], is_best: bool) -> str:
+def _trial(row: Row, names: Sequence[str], numeric: set[str], is_best: bool, limits: Sequence[Limit]) -> str:
     p = row.reasons.predicted if row.reasons else None
     predicted = '<td class="number"></td>'
     if p is not None and math.isfinite(p.mean):
         ends = f'<br><span class="quiet">{number(p.low)} … {number(p.high)}</span>' if math.isfinite(p.low) else ""
         predicted = f'<td class="number" data-key="{p.mean!r}">{number(p.mean)}{ends}</td>'
     state = f'<td class="state-{row.state}">{row.state}{" ★ best" if is_best else ""}</td>'
-    near = _nearest(row)
+    near, results = _nearest(row), _number(row.value) + _quantities(row, limits)
     cells = [
-        f'<th scope="row" class="number">{row.number}</th>{state}{_number(row.value)}{predicted}',
+        f'<th scope="row" class="number">{row.number}</th>{state}{results}{predicted}',
         f'<td class="why">{e(row.why)}{near}</td>',
     ]
     for name in names:
         value = text(row.params[name]) if name in row.params else ""
         cells.append(f"<td{' class=number' if name in numeric else ''}>{e(value)}</td>")
     return f"<tr{' class=best' if is_best else ''}>{''.join(cells)}</tr>"
+
+
+def _quantities(row: Row, limits: Sequence[Limit]) -> str:
+    cells = []
+    for limit in limits:
+        value = row.quantities.get(limit.name, math.nan)
+        missed = "" if math.isnan(value) or limit.met(value) else ' <span class="quiet">missed</span></td>'
+        cells.append(_number(value).replace("</td>", missed or "</td>"))
+    return "".join(cells)
 
 
 def _nearest(row: Row) -> str:

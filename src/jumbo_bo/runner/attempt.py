@@ -11,7 +11,8 @@ import json
 import math
 import os
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ class Outcome:
     value: float | None
     error: str | None
     seconds: float
+    measured: Mapping[str, float] = field(default_factory=dict)  # limited quantities
 
 
 def prepare(file: StudyFile, trial: FrozenTrial) -> Path:
@@ -69,7 +71,8 @@ def outcome(folder: Path, job: Job, alive: bool = False) -> Outcome | None:
     if result is None:
         return None
     try:
-        return Outcome(_value(folder, result, job), None, result["seconds"])
+        value, measured = _value(folder, result, job)
+        return Outcome(value, None, result["seconds"], measured)
     except (ValueError, OSError) as error:
         if result["stopped"]:  # before it had a value
             return Outcome(None, None, result["seconds"])
@@ -95,8 +98,9 @@ def failures(folders: list[Path], job: Job) -> int:
     return sum(end is not None and end.error is not None for end in ends)
 
 
-def _value(folder: Path, result: dict[str, Any], job: Job) -> float:
-    """The value that the command printed. A ValueError says what is wrong instead, and what to do."""
+def _value(folder: Path, result: dict[str, Any], job: Job) -> tuple[float, dict[str, float]]:
+    """The value that the command printed, and what it measured. A ValueError says what is wrong instead, and what to
+    do."""
     if result["error"]:
         raise ValueError(f"the command could not be started ({result['error']})")
     if result["timed_out"]:
@@ -108,11 +112,32 @@ def _value(folder: Path, result: dict[str, Any], job: Job) -> float:
     for i, line in enumerate(reversed(lines)):
         found = _json(line)
         if isinstance(found, dict) and job.value in found:
-            return _checked(found[job.value], line)
-        if i == 0 and isinstance(found, int | float):  # alone a number may be anything, except at the end
-            return _checked(found, line)
+            return _checked(found[job.value], line), _measured(found, job.limited, line)
+        if (
+            i == 0 and not job.limited and isinstance(found, int | float)
+        ):  # alone a number may be anything, except at the end
+            return _checked(found, line), {}
     last = _quoted(lines, "; its last line was ") or "; it printed nothing"
-    raise ValueError(f'the command printed no JSON line like {{"{job.value}": 0.5}}{last}')
+    wanted = ", ".join(f'"{name}": 0.5' for name in (job.value, *job.limited))
+    raise ValueError(f"the command printed no JSON line like {{{wanted}}}{last}")
+
+
+def _measured(found: dict[str, Any], names: Sequence[str], line: str) -> dict[str, float]:
+    """null and NaN: not measured this time. A name that is missing may be misspelt, and then nothing would ever meet
+    the limit."""
+    measured = {}
+    for name in names:
+        if name not in found:
+            raise ValueError(
+                f'the line with the value has no "{name}", which has a limit: {_short(line)}; print null if it '
+                "was not measured"
+            )
+        value = found[name]
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise ValueError(f'"{name}" is not a number: {_short(line)}')
+        if value is not None and math.isfinite(value):
+            measured[name] = float(value)
+    return measured
 
 
 def _checked(value: Any, line: str) -> float:

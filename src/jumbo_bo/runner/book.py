@@ -6,6 +6,7 @@ User attributes of a trial, besides those of `studies.py`
     claimed by  with the id of a runs folder: the same, while an enqueued trial is being claimed
     seconds     how long the evaluation took
     error       why a failed trial failed
+    measured    limited quantities: name -> value; also as constraints, for Optuna
     remaining   in studies with a stopping rule: the chance of a larger gain when it was started
 """
 
@@ -23,6 +24,8 @@ from optuna.storages import BaseStorage, RDBStorage, get_storage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from jumbo_bo.data.limits import met
+from jumbo_bo.data.readers import MEASURED, measured
 from jumbo_bo.data.storage import cause_of, checked, database_errors, opened, shown, sqlite_file
 from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
@@ -79,14 +82,20 @@ class Book:
             return retry_failed(self.storage, self.study_id, self.file.space)
 
     def add(
-        self, state: TrialState, params: Params, user: Mapping[str, Any], value: float | None = None
+        self,
+        state: TrialState,
+        params: Params,
+        user: Mapping[str, Any],
+        value: float | None = None,
+        measured: Mapping[str, float] | None = None,
     ) -> FrozenTrial:
         template = create_trial(
             state=state,
             value=value,
             params=params,
             distributions={name: self.file.space.distributions[name] for name in params},
-            user_attrs=dict(user),
+            user_attrs={**user, **({MEASURED: dict(measured)} if measured else {})},
+            constraints=self._excess(measured or {}),
         )
         with self._usable():
             return self.storage.get_trial(self.storage.create_new_trial(self.study_id, template_trial=template))
@@ -143,13 +152,27 @@ class Book:
                     self.storage.set_trial_param(trial._trial_id, name, dist.to_internal_repr(params[name]), dist)
             return self.storage.get_trial(trial._trial_id)
 
-    def finish(self, trial: FrozenTrial, value: float | None, user: Mapping[str, Any]) -> FrozenTrial | None:
+    def _excess(self, measured: Mapping[str, float]) -> dict[str, float]:
+        """As Optuna keeps constraints, for `Study.best_trial` and its plots."""
+        limits = [limit for limit in self.file.limits if limit.name in measured]
+        return {limit.name: limit.excess(measured[limit.name]) for limit in limits}
+
+    def finish(
+        self,
+        trial: FrozenTrial,
+        value: float | None,
+        user: Mapping[str, Any],
+        measured: Mapping[str, float] | None = None,
+    ) -> FrozenTrial | None:
         """The finished trial; None when another process finished it. No value: it failed."""
         state = TrialState.FAIL if value is None else TrialState.COMPLETE
+        user = {**user, **({MEASURED: dict(measured)} if measured else {})}
         with self._usable():
             try:
                 for key, attribute in user.items():
                     self.storage.set_trial_user_attr(trial._trial_id, key, attribute)
+                for name, excess in self._excess(measured or {}).items():  # as Trial.set_constraint does
+                    self.storage.set_trial_system_attr(trial._trial_id, f"constraints:{name}", excess)
                 self.storage.set_trial_state_values(trial._trial_id, state, None if value is None else [value])
             except UpdateFinishedTrialError:  # perhaps by us, and only the answer was lost
                 told = self.storage.get_trial(trial._trial_id)
@@ -235,9 +258,11 @@ def _check_foreign(file: StudyFile, study: optuna.Study) -> None:
         )
 
 
-def best(trials: Sequence[FrozenTrial], direction: str) -> FrozenTrial | None:
+def best(trials: Sequence[FrozenTrial], file: StudyFile) -> FrozenTrial | None:
+    """Of those that meet the limits."""
     values = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
-    sign = 1.0 if direction == "minimize" else -1.0
+    values = [t for t in values if met(file.limits, measured(t))]
+    sign = 1.0 if file.direction == "minimize" else -1.0
     return min(values, key=lambda t: (sign * (t.value or 0.0), t.number), default=None)
 
 

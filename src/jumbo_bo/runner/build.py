@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +15,8 @@ from jumbo_bo.errors import UserError
 from jumbo_bo.known import Remembered, keep, remembered
 from jumbo_bo.learning import cache
 from jumbo_bo.learning.past_file import FORMAT
-from jumbo_bo.methods import METHODS
+from jumbo_bo.measured import quantity_history
+from jumbo_bo.methods import METHODS, Recipe
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.study.study_file import StudyFile
 
@@ -29,7 +30,7 @@ def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None], wh
     place = folder / f"{_key(file)}.runs"
     history: History | Remembered | None = None
     if paths and not whole:
-        history = remembered(place, paths, recipe, file.space)
+        history = _remembered(place, paths, recipe, file)
     files: tuple[State, ...] = ()
     if history is None:
         with suppress(OSError):  # reading them will say it better
@@ -44,13 +45,31 @@ def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None], wh
         file.seed,
         cache=folder,
         bounds=file.bounds or (None, None),
+        limits={limit.name: limit.ends for limit in file.limits} or None,
     )
     if isinstance(history, History):
         _learn(optimizer, history, note)
         if files:
             with suppress(OSError):  # a cache that cannot be used costs only time
+                for each in file.limits:
+                    its = quantity_history(history, each) or History.empty(file.space)
+                    keep(_place_of(place, each.name), files, its, recipe, file.seed)
                 keep(place, files, history, recipe, file.seed)
     return optimizer
+
+
+def _remembered(place: Path, paths: Sequence[Path], recipe: Recipe, file: StudyFile) -> Remembered | None:
+    """What was kept of the old runs, all of it or nothing."""
+    known = remembered(place, paths, recipe, file.space)
+    limits = {x.name: remembered(_place_of(place, x.name), paths, recipe, file.space) for x in file.limits}
+    if known is None or None in limits.values():
+        return None
+    return known._replace(limits={name: its for name, its in limits.items() if its is not None and its.tasks})
+
+
+def _place_of(place: Path, name: str) -> Path:
+    """Of a limited quantity."""
+    return place.with_name(f"{place.stem}-{hashlib.sha256(name.encode()).hexdigest()[:8]}{place.suffix}")
 
 
 def _learn(optimizer: Optimizer, history: History, note: Callable[[str], None]) -> None:
@@ -72,6 +91,8 @@ def _key(file: StudyFile) -> str:
     """By all that decides how files are read and what is learned from them."""
     sources = [[source.kind, source.where, dict(source.options)] for source in file.old_runs]
     learning = METHODS[file.method].learning
+    limits = [[limit.name, limit.direction] for limit in file.limits]
     study = [str(file.folder), file.direction, file.method, file.seed, file.space.fingerprint]
-    text = json.dumps([READING, FORMAT, jumbo_bo.__version__, study, learning, sources], sort_keys=True, default=str)
+    told = [READING, FORMAT, jumbo_bo.__version__, study, learning, sources, *([limits] if limits else [])]
+    text = json.dumps(told, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -13,16 +13,12 @@ one is never evaluated again.
 
 from __future__ import annotations
 
-import math
 import time
 import uuid
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from functools import partial
 
 from optuna.trial import FrozenTrial, TrialState
 
@@ -35,6 +31,9 @@ from jumbo_bo.runner.engines import Engine
 from jumbo_bo.runner.place import check_folder, is_here, place_of
 from jumbo_bo.runner.stopping import Stopping
 from jumbo_bo.runner.supervise import GRACE
+from jumbo_bo.runner.watching import Ending as Ending
+from jumbo_bo.runner.watching import Running as Running
+from jumbo_bo.runner.watching import Watcher as Watcher
 from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.space import Params
 from jumbo_bo.studies import NUMBERS, follow, holding
@@ -44,30 +43,6 @@ REFRESH = 5.0  # seconds after which the study is read again, for what others di
 PATIENCE = 60.0  # seconds a storage may be locked or gone
 HOPELESS = 5  # failed trials in a row, without a single value in the study, that end the run
 MOST_LOST = 5  # attempts of one trial that may vanish without a result
-
-
-class Running(NamedTuple):
-    trial: FrozenTrial
-    folder: Path
-    since: float  # time.time()
-
-
-class Watcher(Protocol):
-    """Who is told what happens."""
-
-    def note(self, text: str) -> None: ...
-    def finished(self, trial: FrozenTrial, best: FrozenTrial | None) -> None: ...
-    def tick(self, running: Sequence[Running], finished: int, limit: int) -> None: ...
-
-
-@dataclass(frozen=True)
-class Ending:
-    """Why the run is over."""
-
-    reason: Literal["budget", "exhausted", "elsewhere", "stopped"]  # elsewhere: what is missing runs on other machines
-    finished: int
-    best: FrozenTrial | None
-    chance: float = math.nan  # stopped: that something better is left
 
 
 class _Unusable(Exception):
@@ -161,7 +136,7 @@ class Coordinator:
 
     def _finish(self, trial: FrozenTrial, end: Outcome) -> None:
         error = {} if end.error is None else {ERROR: end.error}
-        told = self.book.finish(trial, end.value, {SECONDS: round(end.seconds, 3), **error})
+        told = self.book.finish(trial, end.value, {SECONDS: round(end.seconds, 3), **error}, end.measured)
         del self.active[trial.number]
         if told is None:
             self.watch.note(
@@ -169,10 +144,9 @@ class Coordinator:
             )
             return
         self.trials = [told if t.number == told.number else t for t in self.trials]
-        top = best(self.trials, self.file.direction)
-        self.watch.finished(told, top)
+        self.watch.finished(told, best(self.trials, self.file))
         self.failed_in_a_row = 0 if end.error is None else self.failed_in_a_row + 1
-        if (n := self.failed_in_a_row) >= min(HOPELESS, self.limit) and top is None:
+        if (n := self.failed_in_a_row) >= min(HOPELESS, self.limit) and self._n_values() == 0:
             raise UserError(
                 f"{n} {'trials in a row have' if n > 1 else 'trial has'} failed and none has a value: the command is "
                 f"broken. The last one, trial {trial.number}: {end.error}. Mend the command, then: "
@@ -255,17 +229,21 @@ class Coordinator:
 
     def _ending(self) -> Ending | None:
         """None while there is something left to start."""
-        n, top = self._n_finished(), best(self.trials, self.file.direction)
+        n, top = self._n_finished(), best(self.trials, self.file)
+        ended = partial(Ending, finished=n, best=top, values=self._n_values())
         if n >= self.limit:
-            return Ending("budget", n, top)
+            return ended("budget")
         if n + self._n_running() >= self.limit:
-            return None if self._own_running() else Ending("elsewhere", n, top)
+            return None if self._own_running() else ended("elsewhere")
         if self.exhausted:
-            return Ending("exhausted", n, top)
+            return ended("exhausted")
         waiting = any(t.state == TrialState.WAITING for t in self.trials)
         if self._own_running() or waiting or not self._enough():
             return None
-        return Ending("stopped", n, top, self.stopping.chance)
+        return ended("stopped", chance=self.stopping.chance)
+
+    def _n_values(self) -> int:
+        return sum(t.value is not None for t in self.trials)
 
     def _enough(self) -> bool:
         """By the study's stopping rule, if it has one. The result of a running trial may revoke it."""

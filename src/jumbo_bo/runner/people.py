@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.limits import checked_measured
 from jumbo_bo.errors import QUOTED, InputError, UserError, brief, clip
 from jumbo_bo.inputs import from_json
 from jumbo_bo.runner.book import ERROR, Book, runner
@@ -17,7 +18,7 @@ from jumbo_bo.space.space import Params
 from jumbo_bo.studies import NUMBERS, WHY, follow
 from jumbo_bo.study.study_file import StudyFile
 
-KEYS = ("trial", "params", "value", "failed")
+KEYS = ("trial", "params", "value", "failed", "measured")
 EXAMPLE = '{"trial": 3, "value": 0.71}'
 
 
@@ -60,6 +61,7 @@ class Entry:
     number: int | None
     params: Params | None
     value: float | None
+    measured: Mapping[str, float] = field(default_factory=dict)  # limited quantities
 
 
 def parse(lines: Iterable[str]) -> list[Entry]:
@@ -86,7 +88,11 @@ def _entry(where: str, line: str) -> Entry:
     failed = found.get("failed", False)
     if not isinstance(failed, bool) or failed == ("value" in found):
         raise UserError(f'{where}give either a "value" or "failed": true')
-    return Entry(where, number, params, None if failed else number_of(found["value"], where))
+    measured = found.get("measured", {})
+    if not isinstance(measured, dict):
+        raise UserError(f"{where}'measured' is {brief(measured)}, expected an object like {{\"latency_ms\": 18.2}}")
+    value = None if failed else number_of(found["value"], where)
+    return Entry(where, number, params, value, measured)
 
 
 def number_of(value: Any, where: str = "") -> float:
@@ -103,6 +109,17 @@ def number_of(value: Any, where: str = "") -> float:
         fix = 'write "failed": true' if where else "use --failed"
         raise UserError(f"{where}the value is {number}; for an experiment without a result {fix}")
     return number
+
+
+def measured_of(texts: Sequence[str]) -> dict[str, float]:
+    """From a command line: NAME=NUMBER each."""
+    found = {}
+    for text in texts:
+        name, is_pair, number = text.rpartition("=")
+        if not is_pair or not name:
+            raise UserError(f"--measured {brief(text)}: expected NAME=NUMBER, for example latency_ms=18.2")
+        found[name] = number_of(number)
+    return found
 
 
 def tell(book: Book, entries: Sequence[Entry]) -> list[FrozenTrial]:
@@ -122,6 +139,11 @@ def tell(book: Book, entries: Sequence[Entry]) -> list[FrozenTrial]:
                     f"{entry.where}trial {entry.number} appears twice; the other is in {seen[entry.number]}"
                 )
             seen[entry.number] = entry.where.rstrip(": ")
+    for entry in entries:
+        try:
+            checked_measured(entry.measured, book.file.limits)
+        except InputError as error:
+            raise UserError(f"{entry.where}{error}") from None
     points = [_checked_params(book.file, trials, entry) for entry in entries]
     return [_store(book, trials, entry, point) for entry, point in zip(entries, points, strict=True)]
 
@@ -170,10 +192,11 @@ def _checked_params(file: StudyFile, trials: Mapping[int, FrozenTrial], entry: E
 
 def _store(book: Book, trials: Mapping[int, FrozenTrial], entry: Entry, params: Params) -> FrozenTrial:
     user = {} if entry.value is not None else {ERROR: "reported as failed"}
+    measured = checked_measured(entry.measured, book.file.limits)
     if entry.number is None:
         state = TrialState.FAIL if entry.value is None else TrialState.COMPLETE
-        return book.add(state, params, {WHY: "An experiment of your own.", **user}, entry.value)
-    told = book.finish(trials[entry.number], entry.value, user)
+        return book.add(state, params, {WHY: "An experiment of your own.", **user}, entry.value, measured)
+    told = book.finish(trials[entry.number], entry.value, user, measured)
     if told is None:
         raise UserError(f"{entry.where}trial {entry.number} was finished by another process in the meantime")
     return told

@@ -26,10 +26,11 @@ class Job:
     workers: int = 1
     timeout: float | None = None  # seconds per attempt
     retries: int = 0
+    limited: tuple[str, ...] = ()  # quantities with limits, keys of the line with the value
 
 
-def job_of(table: toml.Table, space: Space) -> Job:
-    table.only(*(f.name for f in fields(Job)))
+def job_of(table: toml.Table, space: Space, limited: Sequence[str] = ()) -> Job:
+    table.only(*(f.name for f in fields(Job) if f.name != "limited"))
     command: Any = table.values.get("command")
     if isinstance(command, str):
         listed = ", ".join(f'"{word}"' for word in command.split())
@@ -56,6 +57,7 @@ def job_of(table: toml.Table, space: Space) -> Job:
         table.take("workers", toml.whole(1), Job.workers),
         table.take("timeout", toml.POSITIVE, Job.timeout),
         table.take("retries", toml.whole(0), Job.retries),
+        tuple(limited),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from jumbo_bo.data.files import files_of
 from jumbo_bo.data.frames import Columns
-from jumbo_bo.data.history import History
+from jumbo_bo.data.history import History, Unmeasured
 from jumbo_bo.data.readers import from_storage, read_history
 from jumbo_bo.data.storage import checked, located, opened, sqlite_file
 from jumbo_bo.errors import UserError
@@ -21,7 +21,7 @@ from jumbo_bo.space.space import Space
 from jumbo_bo.study import toml
 
 KINDS = ("files", "optuna", "mlflow", "wandb", "ray")
-OPTIONS = {kind: tuple(f.name for f in fields(Columns)) for kind in KINDS} | {
+OPTIONS = {kind: tuple(f.name for f in fields(Columns) if f.name != "limits") for kind in KINDS} | {
     "optuna": ("studies", "target", "rename", "fill", "on_bad_rows")  # a study knows the rest
 }
 OPTIONS["mlflow"] += ("experiments",)
@@ -38,7 +38,7 @@ class OldRuns:
     options: Mapping[str, Any]  # of the reader: task, objective, direction, target, rename, fill, on_bad_rows, ...
 
 
-def old_runs_of(table: toml.Table, space: Space) -> OldRuns:
+def old_runs_of(table: toml.Table, space: Space, limits: Sequence[str] = ()) -> OldRuns:
     kinds = [kind for kind in KINDS if kind in table.values]
     if not kinds:
         table.only(*KINDS, *dict.fromkeys(key for kind in KINDS for key in OPTIONS[kind]))  # perhaps one is misspelt
@@ -66,7 +66,7 @@ def old_runs_of(table: toml.Table, space: Space) -> OldRuns:
             options[key] = [options[key]]
     if "rename" in options:
         roles = [options.get("objective", Columns.objective), *([options["task"]] if "task" in options else [])]
-        _check_rename(table.table("rename"), [*space.names, *roles])
+        _check_rename(table.table("rename"), [*space.names, *roles, *limits])
     for name in options.get("fill", {}):
         fill = table.table("fill")
         fill.only(*space.names)
@@ -76,7 +76,15 @@ def old_runs_of(table: toml.Table, space: Space) -> OldRuns:
     return OldRuns(kind, (where,) if isinstance(where, str) else tuple(where), options)
 
 
-def read(source: OldRuns, space: Space, direction: str, folder: Path) -> History:
+def read(source: OldRuns, space: Space, direction: str, folder: Path, limits: Sequence[str] = ()) -> History:
+    """`limits` are quantities that are read as well where the old runs have them."""
+    try:
+        return _read(source, space, direction, folder, limits)
+    except Unmeasured as error:
+        return read(source, space, direction, folder, [name for name in limits if name != error.name])
+
+
+def _read(source: OldRuns, space: Space, direction: str, folder: Path, limits: Sequence[str]) -> History:
     options = dict(source.options)
     if source.kind == "optuna":
         address = located(source.where[0], folder)
@@ -86,7 +94,7 @@ def read(source: OldRuns, space: Space, direction: str, folder: Path) -> History
             raise UserError(f"{kept} does not exist; check the address {source.where[0]!r}")
         with opened(address, create=False) as storage:
             return from_storage(storage, space, options.pop("studies", None), **options)
-    options = {"direction": direction} | options
+    options = {"direction": direction, "limits": limits} | options
     if source.kind == "mlflow":
         from jumbo_bo.data.trackers import from_mlflow
 

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -22,8 +23,9 @@ from optuna.distributions import (
 )
 
 from jumbo_bo.data.history import History
+from jumbo_bo.data.limits import Limit
 from jumbo_bo.data.storage import checked, located, sqlite_file
-from jumbo_bo.errors import UserError
+from jumbo_bo.errors import InputError, UserError
 from jumbo_bo.methods import DEFAULT, METHODS
 from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Space
@@ -56,6 +58,7 @@ class StudyFile:
     job: Job = Job(())
     stop: Stop | None = None
     bounds: tuple[float, float] | None = None  # what values are possible
+    limits: tuple[Limit, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -73,10 +76,10 @@ class StudyFile:
 
     def history(self) -> History | None:
         """The old runs of all sources, None when the file names none."""
-        parts = []
+        parts, names = [], [limit.name for limit in self.limits]
         for i, source in enumerate(self.old_runs, 1):
             try:
-                parts.append(read(source, self.space, self.direction, self.folder))
+                parts.append(read(source, self.space, self.direction, self.folder, names))
             except (UserError, OSError, UnicodeDecodeError) as error:
                 raise UserError(f"{self.path}, {_numbered(i, self.old_runs)} ({source.kind}): {error}") from error
         try:
@@ -105,8 +108,10 @@ def load(path: str | os.PathLike[str]) -> StudyFile:
     entries = [entries] if isinstance(entries, dict) else entries  # [history] is as good as [[history]]
     if not (isinstance(entries, list) and all(isinstance(e, dict) for e in entries)):
         raise top.wrong("history", 'tables: [[history]] and below it files = "runs/*.csv"')
+    limits = tuple(_limits(top.table("limits"), space)) if "limits" in top.values else ()
+    names = [limit.name for limit in limits]
     old_runs = tuple(
-        old_runs_of(toml.Table(file, _numbered(i, entries), entry), space) for i, entry in enumerate(entries, 1)
+        old_runs_of(toml.Table(file, _numbered(i, entries), entry), space, names) for i, entry in enumerate(entries, 1)
     )
     return StudyFile(
         file,
@@ -118,9 +123,10 @@ def load(path: str | os.PathLike[str]) -> StudyFile:
         top.take("method", toml.one_of(*METHODS), StudyFile.method),
         top.take("seed", toml.whole(0), StudyFile.seed),
         old_runs,
-        job_of(top.table("objective"), space) if "objective" in top.values else Job(()),
+        job_of(top.table("objective"), space, names) if "objective" in top.values else Job(()),
         _stop(top.table("stop")) if "stop" in top.values else None,
         tuple(top.take("bounds", toml.RANGE)) if "bounds" in top.values else None,
+        limits,
     )
 
 
@@ -166,6 +172,19 @@ def span(dist: BaseDistribution) -> str:
 def _stop(table: toml.Table) -> Stop:
     table.only(*(f.name for f in fields(Stop)))
     return Stop(float(table.take("gain", toml.NOT_NEGATIVE)), table.take("chance", toml.SHARE, Stop.chance))
+
+
+def _limits(table: toml.Table, space: Space) -> Iterator[Limit]:
+    for name in table.values:
+        its = table.table(name)
+        its.only("min", "max")
+        low, high = its.take("min", toml.NUMBER, -math.inf), its.take("max", toml.NUMBER, math.inf)
+        if name in space.names:
+            raise table.error(f"{its.name} is a parameter; limits are for what is measured")
+        try:
+            yield Limit(name, float(low), float(high))
+        except InputError as error:
+            raise table.error(f"{its.name}: {error}") from None
 
 
 def _check_kept(address: str) -> None:

@@ -20,7 +20,7 @@ from optuna.distributions import CategoricalDistribution
 from jumbo_bo.data.cells import NO_TASK
 from jumbo_bo.data.files import PathLike
 from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
-from jumbo_bo.data.history import History, checked, from_source
+from jumbo_bo.data.history import History, checked, from_source, with_limits
 from jumbo_bo.data.summary import Dropped, some
 from jumbo_bo.errors import InputError, MissingFile, brief
 from jumbo_bo.inputs import from_json
@@ -44,6 +44,15 @@ class Run:
 
 def to_history(source: str, runs: Sequence[Run], space: Space, columns: Columns, label: str) -> History:
     """The history of the runs; `label` names their tasks unless `columns.task` does."""
+
+    def read(its: Columns) -> History | None:
+        known = any(its.objective in run.metrics for run in runs)
+        return _to_history(source, runs, space, its, label) if known else None
+
+    return with_limits(_to_history(source, runs, space, columns, label), columns, read)
+
+
+def _to_history(source: str, runs: Sequence[Run], space: Space, columns: Columns, label: str) -> History:
     if not runs:
         raise InputError(f"{source}: no runs; to start without old runs use History.empty(space)")
     key = columns.task or label
