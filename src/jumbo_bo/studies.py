@@ -255,8 +255,7 @@ def unused(trials: Iterable[FrozenTrial], space: Space) -> list[tuple[int, str]]
 
 def value(trial: FrozenTrial) -> float:
     """NaN means failed."""
-    found = outcome(trial)[0]
-    return math.nan if found is None else float(found)
+    return math.nan if (found := outcome(trial)[0]) is None else float(found)
 
 
 def attributes(suggestion: Suggestion) -> dict[str, Any]:

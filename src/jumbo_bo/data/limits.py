@@ -86,7 +86,7 @@ def checked_measured(measured: Mapping[str, Any] | None, limits: Sequence[Limit]
     for name, value in (measured or {}).items():
         if name not in known:
             have = f"the limits are on {', '.join(known)}" if known else "there are no limits"
-            raise InputError(f"measured has {brief(name)}{closest(name, known)}; {have}")
+            raise InputError(f"measured has {brief(name)}, but {have}{closest(name, known)}")
         try:
             number = math.nan if value is None else float(value)
         except (TypeError, ValueError, OverflowError):

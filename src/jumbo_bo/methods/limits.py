@@ -26,7 +26,7 @@ from jumbo_bo.search.acquisition import Score
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-LEAST = 1e-300  # a chance is never 0, so that what is unlikely can still be compared
+LEAST, LOWEST = 1e-300, -1e6  # a chance, and its logarithm where that can be computed: never 0, to be compared
 LIKELY = 0.5  # a pending trial from this chance on counts as one that meets the limits
 
 
@@ -56,7 +56,7 @@ def log_chance(gps: Sequence[tuple[float, GP]], low: float, high: float, doubt: 
                 spread = doubt.wider * np.sqrt(np.asarray(sd, dtype=float) ** 2 + gp.noise)
                 above, below = ((end - np.asarray(mean, dtype=float)) / spread for end in (high, low))
                 parts.append(math.log(w) + _log_between(below, above, doubt.freedom))
-        return np.asarray(np.maximum(np.logaddexp.reduce(parts), math.log(LEAST)))
+        return np.asarray(np.maximum(np.logaddexp.reduce(parts), LOWEST))
 
     return total
 
