@@ -94,7 +94,7 @@ def _read(source: OldRuns, space: Space, direction: str, folder: Path, limits: S
             raise UserError(f"{kept} does not exist; check the address {source.where[0]!r}")
         with opened(address, create=False) as storage:
             return from_storage(storage, space, options.pop("studies", None), **options)
-    options = {"direction": direction, "limits": limits} | options
+    options = {"direction": direction} | ({"limits": limits} if limits else {}) | options
     if source.kind == "mlflow":
         from jumbo_bo.data.trackers import from_mlflow
 
