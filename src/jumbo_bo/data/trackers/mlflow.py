@@ -131,10 +131,7 @@ def _knock(address: str) -> None:
         with waiting(f"{shown(address)} to accept a connection", KNOCK):
             socket.create_connection((host, port), timeout=KNOCK).close()
     except (OSError, ValueError) as error:  # ValueError: a port that is no number
-        reason = first_line(error)
-        raise InputError(
-            f"{shown(address)} cannot be reached ({reason}); check the address, or start the server"
-        ) from None
+        raise _unreachable(address, error) from None
 
 
 @contextmanager
@@ -188,5 +185,16 @@ def _checked_folder(path: str) -> Path:
     return folder
 
 
+def _unreachable(address: str, error: BaseException) -> InputError:
+    return InputError(
+        f"{shown(address)} cannot be reached ({first_line(error)}); check the address, or start the server"
+    )
+
+
 def _unreadable(address: str, error: Exception) -> InputError:
+    lost: BaseException | None = error
+    while lost is not None:
+        if isinstance(lost, ConnectionError | TimeoutError):  # what MLflow and its libraries have wrapped
+            return _unreachable(address, lost)
+        lost = lost.__cause__ or lost.__context__
     return InputError(f"{shown(address)} cannot be read as an MLflow tracking store: {first_line(error)}")
