@@ -255,12 +255,12 @@ def test_a_server_that_resets_connections_is_not_there(monkeypatch: pytest.Monke
 
         def search_experiments(self, **_: object) -> None:
             try:
-                connection = HTTPConnection(self.host)
-                with closing(connection):
+                with closing(HTTPConnection(self.host)) as connection:
                     connection.request("GET", "/api/2.0/mlflow/experiments/search")
                     connection.getresponse()
-            except Exception as error:
-                raise RuntimeError(f"API request failed with exception {error}")  # noqa: B904 (MLflow says no `from`)
+            except ConnectionError as error:
+                wrapped = ValueError("Connection aborted.", error)
+            raise RuntimeError("API request failed") from wrapped
 
     monkeypatch.setitem(sys.modules, "mlflow", types.SimpleNamespace(MlflowClient=Client))
     monkeypatch.setattr("jumbo_bo.data.trackers.mlflow.getproxies", dict)

@@ -192,9 +192,16 @@ def _unreachable(address: str, error: BaseException) -> InputError:
 
 
 def _unreadable(address: str, error: Exception) -> InputError:
-    lost: BaseException | None = error
-    while lost is not None:
-        if isinstance(lost, ConnectionError | TimeoutError):  # what MLflow and its libraries have wrapped
-            return _unreachable(address, lost)
-        lost = lost.__cause__ or lost.__context__
+    if lost := _of_connection(error):
+        return _unreachable(address, lost)
     return InputError(f"{shown(address)} cannot be read as an MLflow tracking store: {first_line(error)}")
+
+
+def _of_connection(error: object) -> BaseException | None:
+    """The system's error that MLflow and its libraries have wrapped, as a cause or among their arguments."""
+    if isinstance(error, ConnectionError | TimeoutError):
+        return error
+    if not isinstance(error, BaseException):
+        return None
+    inner = (error.__cause__ or error.__context__, *error.args)
+    return next((found for one in inner if (found := _of_connection(one))), None)
