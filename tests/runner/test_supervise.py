@@ -216,8 +216,7 @@ def test_a_command_that_has_its_value_when_it_is_stopped_is_finished(tmp_path: P
     code = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit()); print(0.5, flush=True); "
     _, folder = supervised(tmp_path, [*PYTHON, "-c", code + "time.sleep(60)"], stop=True)
     end = outcome(folder, JOB)
-    assert end is not None
-    # It may also have been stopped before it had printed anything.
+    assert end is not None  # it may also have been stopped before it had printed anything
     assert (end.value, end.error) == (0.5 if (folder / "stdout").read_text() else None, None)
 
 
