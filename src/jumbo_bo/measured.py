@@ -7,7 +7,7 @@ of a point is used as a chance to meet the limit (methods/limits.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from jumbo_bo.data.history import History, Task
 from jumbo_bo.data.limits import Limit, met
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.explain import Explanation, doubt, with_limits
-from jumbo_bo.known import Remembered
+from jumbo_bo.known import Known, Remembered
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods.base import Recipe, View
 from jumbo_bo.methods.limits import Limits, log_chance
@@ -80,8 +80,7 @@ class Quantity:
 
     def _ends(self, warp: Warp) -> tuple[float, float]:
         """Of the limit, on the scale of the models."""
-        sign = 1.0 if self.limit.direction == "maximize" else -1.0
-        low, high = sorted((sign * self.limit.low, sign * self.limit.high))
+        low, high = sorted((self.limit.sign * self.limit.low, self.limit.sign * self.limit.high))
         z = warp(np.array([low, high]))
         return (low if math.isinf(low) else float(z[0])), (high if math.isinf(high) else float(z[1]))
 
@@ -112,6 +111,11 @@ class Measured:
         if self._quantities is None:
             self._quantities = [Quantity(limit, self._make(limit)) for limit in self.limits]
         return self._quantities
+
+    def learn(self) -> None:
+        """From the old runs, if that has not been done."""
+        for q in self.quantities:
+            _ = q.model.past
 
     def blocks(self, x: Array) -> dict[str, Array]:
         return {name: block for q in self.quantities for name, block in q.blocks(x).items()}
@@ -193,14 +197,11 @@ def oriented(history: History, direction: str) -> History:
     return History(history.space, tasks, target[0] if target else None, direction, constant)
 
 
-def with_measured(trials: Sequence[Trial], history: History | Past | Remembered | None) -> list[Trial]:
+def with_measured(known: Known, limits: Iterable[Limit]) -> list[Trial]:
     """Old trials of the target, with what was measured in the same configuration."""
-    if not isinstance(history, History) or not history.limits:
-        return list(trials)
     found: dict[bytes, dict[str, float]] = {}
-    for name, its in history.limits.items():
-        if its.target is not None:
-            sign = its.sign(its.target.name)
-            for u, y in zip(its.target.u, its.target.y, strict=True):
-                found.setdefault(u.tobytes(), {})[name] = sign * float(y)
-    return [replace(t, measured=found.get(t.u.tobytes(), {})) for t in trials]
+    for limit in limits:
+        its = Known(old_runs_of(known.history, limit), known.recipe, known.space, known.seed, known.folder)
+        for t in its.trials:
+            found.setdefault(t.u.tobytes(), {})[limit.name] = limit.sign * t.y
+    return [replace(t, measured=found[t.u.tobytes()]) if t.u.tobytes() in found else t for t in known.trials]

@@ -87,7 +87,7 @@ class Optimizer:
         self.limits = limits
         self._known = Known(history, self.recipe, space, seed, self.cache)
         self._measured = Measured(checked_limits(limits, space, self.recipe), self._quantity)
-        self._trials = with_measured(self._known.trials, history)
+        self._trials = with_measured(self._known, self._measured.limits)
         self._n_old = len(self._trials)
         self._pending = Pending()
         self._fits = Fits(self.recipe.most_trials)
@@ -218,6 +218,7 @@ class Optimizer:
     def past(self) -> Past | None:
         """What the method learned from the old runs, at its first use. None when there are none, when the method does
         not look at them, or when nothing could be learned."""
+        self._measured.learn()
         return self._known.learn()
 
     @property

@@ -11,9 +11,11 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
+from jumbo_bo.data.history import History
 from jumbo_bo.data.limits import Limit
 from jumbo_bo.errors import UserError
 from jumbo_bo.explain import Explanation, Prediction
+from jumbo_bo.known import Remembered
 from jumbo_bo.report import page
 from jumbo_bo.report.rows import best as best_row
 from jumbo_bo.report.rows import rows
@@ -114,6 +116,26 @@ def test_a_person_tells_what_was_measured(study: StudyFile) -> None:
         assert len(book.trials()) == 3
     found = optuna.load_study(study_name="fast", storage=study.address)
     assert found.trials[0].constraints["latency_ms"] == 5.0
+
+
+def test_old_runs_that_are_kept_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second process does not read the files again, and suggests the same."""
+    monkeypatch.setenv("JUMBO_CACHE", str(tmp_path / "cache"))
+    lines = ["task,x,value,latency_ms"]
+    for task, shift in (("a", 0.0), ("b", 0.1), ("new", 0.05)):
+        n = 5 if task == "new" else 20
+        lines += [f"{task},{i / n},{(i / n - 0.7 - shift) ** 2},{30 * i / n if i % 4 else ''}" for i in range(n)]
+    (tmp_path / "old.csv").write_text("\n".join(lines))
+    entry = '[[history]]\nfiles = "old.csv"\ntask = "task"\ntarget = "new"\n'
+    (tmp_path / "study.toml").write_text(STUDY + entry)
+    study = load(tmp_path / "study.toml")
+    first, second = (build_optimizer(study, 6, lambda text: None) for _ in range(2))
+    assert isinstance(first.history, History)
+    assert isinstance(second.history, Remembered)
+    assert set(second.history.limits) == {"latency_ms", "purity"}
+    assert [t.measured for t in first._trials] == [t.measured for t in second._trials]
+    assert [t.measured for t in first._trials if t.measured] != []
+    assert first.ask() == second.ask()
 
 
 def test_measured_on_the_command_line() -> None:

@@ -42,6 +42,11 @@ class Limit:
         """In which its values are read: those that are more likely to meet the limit are larger."""
         return "maximize" if math.isinf(self.high) else "minimize"
 
+    @property
+    def sign(self) -> float:
+        """Of its values, so that larger is better."""
+        return 1.0 if self.direction == "maximize" else -1.0
+
     def met(self, value: float) -> bool:
         """Not by what was not measured."""
         return self.low <= value <= self.high

@@ -64,7 +64,7 @@ def _remembered(place: Path, paths: Sequence[Path], recipe: Recipe, file: StudyF
     limits = {x.name: remembered(_place_of(place, x.name), paths, recipe, file.space) for x in file.limits}
     if known is None or None in limits.values():
         return None
-    return known._replace(limits={name: its for name, its in limits.items() if its is not None and its.tasks})
+    return known._replace(limits={name: its for name, its in limits.items() if its is not None})
 
 
 def _place_of(place: Path, name: str) -> Path:
