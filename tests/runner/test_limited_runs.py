@@ -23,6 +23,7 @@ from jumbo_bo.runner import people, supervise
 from jumbo_bo.runner.attempt import outcome
 from jumbo_bo.runner.book import best, opened_book
 from jumbo_bo.runner.build import build_optimizer
+from jumbo_bo.runner.state import status
 from jumbo_bo.space.space import Space
 from jumbo_bo.studies import NUMBERS, follow
 from jumbo_bo.study.job import Job
@@ -150,7 +151,11 @@ def test_an_open_trial_gets_what_was_measured(study: StudyFile) -> None:
         (trial,) = people.ask(book, 1, lambda text: None)
         measured = {"latency_ms": 19.0, "purity": 97.0}
         people.tell(book, [people.Entry("", trial.number, None, 0.5, measured)])
-        (told,) = book.trials()
+        printed = [people.to_json(t) for t in people.ask(book, 1, lambda text: None)]
+        assert printed[0]["limits"].keys() == {"latency_ms <= 20", "95 <= purity <= 99"}
+        people.parse([json.dumps(printed[0] | {"value": 1.0})])
+        assert status(study, book.trials()).to_json()["last"][0]["measured"] == measured
+        told, _ = book.trials()
         assert told.user_attrs["measured"] == measured
         assert told.constraints == {"latency_ms": -1.0, "purity": -2.0}
 

@@ -14,7 +14,8 @@ predict badly and lose their weight; those that help keep it. The improvement th
 models', so a region that one of them rules out is still searched when another expects much of it.
 
 A configuration that may fail counts for what it is worth on average: its improvement times the probability that it has
-a value (models/success.py). A failure says nothing of values, so the models above do not see it.
+a value (models/success.py). A failure says nothing of values, so the models above do not see it. Where quantities have
+limits, also times the probability that a trial meets them (methods/limits.py), and the best so far is one that did.
 
 Before the first trial only the old runs know anything. A trial is then chosen by its expected improvement over the
 best average of the old tasks: among configurations about equally good on average the one on which they disagree, as it

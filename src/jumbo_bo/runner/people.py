@@ -19,6 +19,7 @@ from jumbo_bo.studies import NUMBERS, WHY, follow
 from jumbo_bo.study.study_file import StudyFile
 
 KEYS = ("trial", "params", "value", "failed", "measured")
+SAID = ("why", "predicted", "limits")  # by `jumbo ask`
 EXAMPLE = '{"trial": 3, "value": 0.71}'
 
 
@@ -50,7 +51,9 @@ def to_json(trial: FrozenTrial) -> dict[str, Any]:
     """What a person, or a program of theirs, needs to know of a suggestion. 'predicted' is None without a model."""
     predicted = trial.user_attrs.get(NUMBERS, {}).get("predicted") or {}
     known = predicted if predicted.get("mean") is not None else None
-    return {"trial": trial.number, "params": trial.params, "why": trial.user_attrs.get(WHY), "predicted": known}
+    chances = trial.user_attrs.get(NUMBERS, {}).get("limits")
+    said = {"trial": trial.number, "params": trial.params, "why": trial.user_attrs.get(WHY), "predicted": known}
+    return said | ({"limits": chances} if chances else {})
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ def _entry(where: str, line: str) -> Entry:
         raise UserError(f"{where}not JSON ({error}); write one object per line like {EXAMPLE}") from None
     if not isinstance(found, dict):
         raise UserError(f"{where}{clip(line.strip(), QUOTED)} is not a JSON object; write one per line like {EXAMPLE}")
-    if unknown := [key for key in found if key not in (*KEYS, "why", "predicted")]:  # as `jumbo ask` printed it: fine
+    if unknown := [key for key in found if key not in (*KEYS, *SAID)]:  # as `jumbo ask` printed it: fine
         raise UserError(f"{where}unknown key {brief(unknown[0])}; expected {', '.join(KEYS)}")
     number, params = found.get("trial"), found.get("params")
     if number is None and params is None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.readers import MEASURED
 from jumbo_bo.data.storage import shown
 from jumbo_bo.runner.book import ERROR, SECONDS, best, n_counted, runner
 from jumbo_bo.runner.people import is_open
@@ -80,7 +81,7 @@ def _interrupted(file: StudyFile, begun: Sequence[FrozenTrial]) -> list[FrozenTr
 
 
 def _plain(trial: FrozenTrial) -> dict[str, Any]:
-    told = {key: trial.user_attrs[key] for key in (WHY, SECONDS, ERROR) if key in trial.user_attrs}
+    told = {key: trial.user_attrs[key] for key in (WHY, SECONDS, ERROR, MEASURED) if key in trial.user_attrs}
     return {
         "trial": trial.number,
         "state": trial.state.name.lower(),
