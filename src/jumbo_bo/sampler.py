@@ -257,7 +257,8 @@ def _shared(sources: Sequence[Study]) -> Space:
     """The parameters of the finished trials of all studies, each with one range, and the conditions of those that not
     all have."""
     finished = TrialState.COMPLETE, TrialState.PRUNED
-    shared = learned_space([_seen(s.get_trials(deepcopy=False), finished) for s in sources])
+    seen = [_seen(s.get_trials(deepcopy=False), finished) for s in sources]
+    shared = learned_space(seen) if all(seen) else None
     if shared is None:
         names = ", ".join(repr(s.study_name) for s in sources)
         raise InputError(f"the trials of {names} share no parameter with the same range; pass search_space=")

@@ -166,8 +166,7 @@ def holding(optimizer: Optimizer, fixed: Params, number: int) -> Optimizer:
         u = u[np.all((np.abs(u[:, columns] - values) < 1e-9) | ~space.there(u)[:, columns], axis=1)]
     else:
         u = rng.random((MOST_HELD, space.d))
-        u[:, columns] = values
-        u = space.snap(u)
+        u[:, columns] = values  # before it is known which parameters exist
     candidates = [space.present(space.decode(row) | fixed) for row in rng.permutation(u)[:MOST_HELD]]
     return optimizer.restarted(candidates)
 

@@ -225,11 +225,6 @@ def _distinct(columns: Sequence[npt.NDArray[Any]]) -> tuple[Rows, Rows]:  # of (
     return first, back
 
 
-def shown(texts: Mapping[str, str], name: str) -> str:
-    """' when booster == 'gbtree'', nothing for a parameter that always exists."""
-    return f" when {texts[name]}" if name in texts else ""
-
-
 def record(texts: Mapping[str, str], distributions: Mapping[str, Any]) -> dict[str, str]:
     """The conditions in the order of the parameters."""
     return {name: texts[name].strip() for name in distributions if name in texts}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from jumbo_bo.errors import InputError
 from jumbo_bo.space.formula import Absent, Formula, parse, word
@@ -18,6 +18,7 @@ from jumbo_bo.space.space import Params, Space
 from jumbo_bo.space.values import same
 
 MOST_PARENTS = 3  # that a condition speaks of
+SURE = 5  # configurations with and without a parameter: of fewer a number without steps may tell them apart by chance
 
 
 class Seen(NamedTuple):
@@ -83,8 +84,9 @@ def _condition(name: str, tried: Sequence[Seen], parents: Mapping[str, BaseDistr
 
     single = [parent for parent in splits if not wrong(parent, lacking)]
     discrete = [p for p in single if isinstance(parents[p], CategoricalDistribution | IntDistribution)]
-    if single:
+    if single and (discrete or min(len(having), len(lacking)) >= SURE):
         return " or ".join(splits[parent].text for parent in (discrete or single)[:MOST_PARENTS])
+    splits = {p: split for p, split in splits.items() if not isinstance(parents[p], FloatDistribution)}
     chosen: list[str] = []
     while lacking and len(chosen) < MOST_PARENTS:
         best = min(splits, key=lambda parent: len(wrong(parent, lacking)), default=None)
