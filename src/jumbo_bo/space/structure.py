@@ -37,16 +37,16 @@ class Split(NamedTuple):
 
 def learned_space(studies: Sequence[Sequence[Seen]]) -> Space | None:
     """The parameters that all configurations share, in alphabetical order, then those with a condition; each with one
-    range. None when there are none. Conditions are learned within studies: that one study lacks a parameter says
-    nothing, unless the condition of the others says that it should have had it."""
+    range. None when there are none. A condition needs a study in which some configurations have the parameter and
+    others do not; then it must be true of all studies."""
     tried = [seen for study in studies for seen in study]
     ranges = _ranges(tried)
     found = {name: ranges[name] for name in sorted(ranges) if all(name in seen.params for seen in tried)}
     left = {name: [s for s in tried if name in s.params] for name in ranges if name not in found}
     conditions: dict[str, str] = {}
     for name in sorted(left, key=lambda name: (-len(left[name]), name)):  # a parent is in more configurations
-        looked_at = [seen for study in studies if any(name in s.params for s in study) for seen in study]
-        text = _condition(name, looked_at, found)
+        mixed = any(len({name in seen.params for seen in study}) == 2 for study in studies)
+        text = _condition(name, tried, found) if mixed else None
         if text is not None and _agrees(name, text, tried, found):
             found[name], conditions[name] = ranges[name], text
     return Space(found, conditions) if found else None
