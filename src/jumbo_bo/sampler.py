@@ -234,7 +234,7 @@ def _space_and_history(
             )
         return space, history
     if history is not None:
-        _check_same(history.space, space or history.space)
+        _check_same(history.space, search_space or history.space)
         space = history.space  # the same parameters, perhaps in another order
     if sources:
         space = space or _shared(sources)
@@ -243,8 +243,13 @@ def _space_and_history(
     return space, history
 
 
-def _check_same(made_for: Space, asked: Space) -> None:
-    there, here = made_for.distributions, asked.distributions
+def _check_same(made_for: Space, asked: Space | Mapping[str, BaseDistribution]) -> None:
+    there, here = made_for.distributions, asked.distributions if isinstance(asked, Space) else asked
+    if isinstance(asked, Space) and there == here and made_for.conditions != asked.conditions:
+        raise InputError(
+            f"history was made for other conditions: {dict(made_for.conditions)} there and {dict(asked.conditions)} "
+            "here; read the old runs again with this search space"
+        )
     if there != here:
         name = next(name for name in {**there, **here} if there.get(name) != here.get(name))
         raise InputError(

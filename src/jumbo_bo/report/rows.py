@@ -55,7 +55,9 @@ def rows(trials: Sequence[FrozenTrial], space: Space, direction: str, forgotten:
         improved = state == "done" and not (y >= best if direction == "minimize" else y <= best)
         best = y if improved else best
         reasons = _reasons(trial)
-        params = space.present({**_suggested(trial), **trial.system_attrs.get("fixed_params", {}), **trial.params})
+        params = {**_suggested(trial), **trial.system_attrs.get("fixed_params", {}), **trial.params}
+        if trial.state != TrialState.WAITING:  # an enqueued one may lack the parameters that decide
+            params = space.present(params)
         why = " ".join(str(trial.user_attrs[key]) for key in (WHY, "error") if key in trial.user_attrs)
         found.append(Row(trial.number, state, y, params, _place(params, space), why, reasons, improved))
     return found
