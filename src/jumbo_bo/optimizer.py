@@ -261,7 +261,7 @@ class Optimizer:
     def _suggestion(self, choice: Choice, view: View, warp: Warp) -> Suggestion:
         best = choice.best
         listed = self.candidates is not None and best.index is not None
-        params = dict(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
+        params = self.space.present(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
         here, prediction = None, UNKNOWN
         if choice.surrogate is not None:
             here = said(choice.surrogate, self._domain.featurise(best.u[None]))
@@ -291,4 +291,4 @@ class Optimizer:
             return
         u = self.space.encode(suggestion)
         self._pending.remove(u)
-        self._trials.append(Trial(u, dict(suggestion), y))
+        self._trials.append(Trial(u, self.space.present(suggestion), y))

@@ -56,6 +56,8 @@ def rows(trials: Sequence[FrozenTrial], space: Space, direction: str, forgotten:
         best = y if improved else best
         reasons = _reasons(trial)
         params = {**_suggested(trial), **trial.system_attrs.get("fixed_params", {}), **trial.params}
+        if trial.state != TrialState.WAITING:  # an enqueued one may lack the parameters that decide
+            params = space.present(params)
         why = " ".join(str(trial.user_attrs[key]) for key in (WHY, "error") if key in trial.user_attrs)
         found.append(Row(trial.number, state, y, params, _place(params, space), why, reasons, improved))
     return found
