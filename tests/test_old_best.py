@@ -30,7 +30,12 @@ def test_settings_that_were_not_tried_are_predicted():
         optimizer.tell({"x": x}, 10 * x)
     found = old_best(optimizer)
     (expected,) = optimizer.predict([{"x": 0.25}])
-    assert (found.params, found.value, found.low, found.high) == ({"x": 0.25}, expected.mean, expected.low, expected.high)
+    assert (found.params, found.value, found.low, found.high) == (
+        {"x": 0.25},
+        expected.mean,
+        expected.low,
+        expected.high,
+    )
     assert not found.measured
     assert found.value == pytest.approx(2.5, abs=0.5)
 

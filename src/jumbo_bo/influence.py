@@ -3,8 +3,8 @@
 Notation
     f       (N, s) joint samples of the function from the model's posterior, on the scale of z
     a, b    (N, d) points spread over the space; a_i is a with coordinate i taken from b
-    share   E[(f(a) - f(a_i))^2] / (2 Var f): what part of the differences between values parameter i has a hand in, alone
-            or together with others (the total index of Sobol', as Jansen, 1999, estimates it)
+    share   E[(f(a) - f(a_i))^2] / (2 Var f): what part of the differences between values parameter i has a hand in,
+            alone or together with others (the total index of Sobol', as Jansen, 1999, estimates it)
 
 A share is computed for each sample of the function, each with hyperparameters drawn from their posterior, so its
 interval is as wide as the trials leave it in doubt.
@@ -122,9 +122,11 @@ def _places(space: Space, i: int) -> list[tuple[float, Any]]:
 
 
 def _old_runs(optimizer: Optimizer, u: Array) -> Array:  # (n, d) -> (n,)
-    """The old tasks' average, as the models start from it."""
-    blocks = {} if optimizer.past is None else optimizer.past.blocks(optimizer.space.transform(u))
+    """The old tasks' average, moved so that over the trials it is right on average."""
+    view = optimizer.view()
+    blocks = {} if optimizer.past is None else view.domain.featurise(np.vstack([u, view.u]))
     if "m" not in blocks:
         return np.zeros(0)
+    expected, there = np.split(blocks["m"][:, 0], [len(u)])
     sign = -1.0 if optimizer.direction == "minimize" else 1.0
-    return np.asarray(sign * optimizer._finished().warp.inverse(blocks["m"][:, 0]))
+    return np.asarray(sign * optimizer._finished().warp.inverse(expected + view.z.mean() - there.mean()))

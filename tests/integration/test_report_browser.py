@@ -35,7 +35,8 @@ SPACE = Space(
         "activation": CategoricalDistribution(("relu", "tanh", NASTY)),
     }
 )
-PLOTS = ["progress", "calibration", "parallel", "voices", "trust", "transfer", "map"]
+PLOTS = ["progress", "importance", "slices-0", "slices-1", "slices-2", "parallel", "transfer", "trust", "voices"]
+PLOTS += ["calibration", "map"]
 
 
 def finished(space: Space, number: int, params: Params, value: float | None, user: dict[str, Any]) -> FrozenTrial:

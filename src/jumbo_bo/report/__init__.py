@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -23,14 +24,15 @@ from scipy.stats import binom
 import jumbo_bo
 from jumbo_bo.data.history import History
 from jumbo_bo.explain import without_nan
+from jumbo_bo.influence import FEWEST, importance, slices
 from jumbo_bo.optimizer import Direction, Optimizer
 from jumbo_bo.paths import at_home, whole
-from jumbo_bo.report import figures, tables
+from jumbo_bo.report import along, figures, tables
 from jumbo_bo.report.latent import latent_map
-from jumbo_bo.report.left import left
 from jumbo_bo.report.marks import Figure
 from jumbo_bo.report.parallel import MOST, parallel
-from jumbo_bo.report.rows import Row, rows
+from jumbo_bo.report.rows import Row, best, rows, spent
+from jumbo_bo.report.verdict import Stop, Verdict, verdict
 from jumbo_bo.space.space import Space
 from jumbo_bo.transfer import TransferReport
 
@@ -50,18 +52,27 @@ class Section:
     sentence: str  # what it shows and how to read it, in plain words
     figure: Figure | None = None
     body: str = ""  # HTML below the plot
+    several: tuple[Figure, ...] = ()  # plots side by side
     gap: str = ""  # why there is nothing to see
+
+    @property
+    def plots(self) -> dict[str, Figure]:  # by the ids of their elements
+        found = {} if self.figure is None else {f"plot-{self.id}": self.figure}
+        return found | {f"plot-{self.id}-{k}": figure for k, figure in enumerate(self.several)}
 
     def html(self) -> str:
         plot = f"<p class=gap>{html.escape(self.gap)}</p>" if self.gap else ""
-        if self.figure is not None:
-            height = f' style="height:{self.figure["height"]}px"' if "height" in self.figure else ""
-            label = html.escape(f"{self.title}: {self.sentence}")
-            plot = f'<div class="plot" id="plot-{self.id}" role="img" aria-label="{label}"{height}></div>'
+        drawn = "".join(self._plot(name, figure) for name, figure in self.plots.items())
+        plot += f"<div class=plots>{drawn}</div>" if self.several else drawn
         sentence = f"<p>{html.escape(self.sentence)}</p>" if self.sentence else ""
         heading = f'<h2 id="title-{self.id}">{html.escape(self.title)}</h2>'
         inside = f"{heading}{sentence}{plot}{self.body}"
         return f'<section id="{self.id}" aria-labelledby="title-{self.id}">{inside}</section>'
+
+    def _plot(self, name: str, figure: Figure) -> str:
+        height = f' style="height:{figure["height"]}px"' if "height" in figure else ""
+        label = html.escape(f"{self.title}: {self.sentence}")
+        return f'<div class="plot" id="{name}" role="img" aria-label="{label}"{height}></div>'
 
 
 def page(
@@ -71,26 +82,29 @@ def page(
     trials: Sequence[FrozenTrial],
     optimizer: Optimizer | None = None,
     transfer: TransferReport | None = None,
-    gain: float | None = None,
+    stop: Stop | None = None,
     forgotten: Collection[int] = (),
 ) -> str:
-    """The whole page. The optimizer gives the old runs and their net for the map, and the chance of a larger gain than
-    `gain` (None: see `left`); `transfer(optimizer)` the verdict. Trials with forgotten numbers (`studies.forgotten`)
-    are listed, but not drawn."""
+    """The whole page. The optimizer, which was told the trials, gives the old runs and their net for the map, what is
+    left to gain, and what the model says of each parameter; `transfer(optimizer)` whether the old runs helped; `stop`
+    the gain that matters. Trials with forgotten numbers (`studies.forgotten`) are listed, but not drawn."""
     found = rows(trials, space, direction, forgotten)
     drawn = [row for row in found if row.number not in forgotten]
     sections = [
-        _summary(found, direction, transfer, left(drawn, trials, optimizer, gain)),
+        _summary(found, transfer, verdict(drawn, trials, direction, optimizer, stop)),
         _progress(drawn, direction),
-        _calibration(drawn),
+        *_parameters(drawn, space, direction, optimizer),
         _parallel(drawn, space, direction),
-        _voices(drawn),
-        _trust(drawn),
         _transfer(transfer),
+        _trust(drawn, transfer),
+        _voices(drawn),
+        _calibration(drawn),
         _map(drawn, optimizer),
+        Section("space", "Search space", "", body=tables.space_table(space, best(drawn))),
+        _durations(drawn),
         _trials(found, space),
     ]
-    plots = {f"plot-{s.id}": s.figure for s in sections if s.figure is not None}
+    plots = {name: figure for s in sections for name, figure in s.plots.items()}
     finished = [t.datetime_complete for t in trials if t.datetime_complete is not None]
     stamp = f"Last trial finished {max(finished):%Y-%m-%d %H:%M}. " if finished else ""
     goal = "lowest" if direction == "minimize" else "highest"
@@ -132,15 +146,16 @@ def write(path: str | os.PathLike[str], text: str) -> None:
         part.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _summary(
-    found: Sequence[Row], direction: str, transfer: TransferReport | None, more: tuple[str, str] | None
-) -> Section:
-    verdict = transfer.verdict if transfer else ""
-    return Section("summary", "Summary", "", body=tables.cards(found, direction, _trusted(found), more, verdict))
+def _summary(found: Sequence[Row], transfer: TransferReport | None, said: Verdict) -> Section:
+    helped = transfer.verdict if transfer else ""
+    body = tables.lead(said) + tables.cards(found, _trusted(found, transfer), said, helped)
+    return Section("summary", "Summary", "", body=body)
 
 
-def _trusted(found: Sequence[Row]) -> tuple[str, str]:
-    """How far the old runs are trusted now, and what that means."""
+def _trusted(found: Sequence[Row], transfer: TransferReport | None) -> tuple[str, str]:
+    """How far the old runs are trusted: now, or when the last trial was suggested."""
+    if transfer is not None and math.isfinite(transfer.trust):
+        return f"{transfer.trust:.0%}", "of the model's predictions, now"
     for row in reversed([row for row in found if row.state != "forgotten"]):
         if row.reasons is not None and row.reasons.trust is not None:
             return f"{row.reasons.trust:.0%}", f"of the model's predictions, at trial {row.number}"
@@ -157,8 +172,33 @@ def _progress(found: Sequence[Row], direction: str) -> Section:
     better = "lower" if direction == "minimize" else "higher"
     sentence = f"The value of every trial and the best one so far; {better} is better. "
     sentence += f"{_times(n, 'trial')} improved on all earlier ones." if n > 1 else ""
-    gap = "" if (figure := figures.progress(found)) else "No trial has finished yet."
+    gap = "" if (figure := figures.progress(found, direction)) else "No trial has finished yet."
     return Section("progress", "Best so far", sentence.strip(), figure, gap=gap)
+
+
+def _parameters(found: Sequence[Row], space: Space, direction: str, optimizer: Optimizer | None) -> list[Section]:
+    titles = ("importance", "What matters"), ("slices", "One parameter at a time")
+    top = best(found)
+    mattering = importance(optimizer) if optimizer and top else []
+    if optimizer is None or top is None or not mattering:
+        few = f"There is no model of {FEWEST} trials with a value, or the method has none."
+        gap = UNREAD if optimizer is None else few
+        return [Section(*title, "", gap=gap) for title in titles]
+    sentence = (
+        "How much of the differences between configurations each parameter has a hand in, alone or together with "
+    )
+    sentence += "others, over the whole search space. The lines are 90% intervals: the fewer trials, the longer."
+    bars = Section(*titles[0], sentence, along.importance(mattering), tables.importance_table(mattering))
+    names = [i.name for i in mattering][: along.SLICES]
+    cut = slices(optimizer, {name: top.params[name] for name in space.names}, names)
+    sentence = "What is expected when one parameter changes and the others stay as in the best trial (diamond), with "
+    sentence += "the 90% interval; the circles are the other trials, which differ in the other parameters, too. "
+    if any(some.old.size for some in cut):
+        sentence += "Dashed: what the old tasks expect on average, on the scale of the new trials. "
+    if space.d > len(names):
+        sentence += f"The {len(names)} most important of {space.d} parameters."
+    drawn = tuple(along.along(some, space, found, top, direction) for some in cut)
+    return [bars, Section(*titles[1], sentence.strip(), several=drawn)]
 
 
 def _calibration(found: Sequence[Row]) -> Section:
@@ -202,10 +242,11 @@ def _voices(found: Sequence[Row]) -> Section:
     return Section("voices", "Old runs against new trials", sentence, figure, gap=gap)
 
 
-def _trust(found: Sequence[Row]) -> Section:
-    figure = figures.trust(found)
+def _trust(found: Sequence[Row], transfer: TransferReport | None) -> Section:
+    figure = figures.trust(found, transfer.trust if transfer else math.nan)
     sentence = (
-        "The share of the model's predictions that comes from the old runs; it falls when the new trials disagree."
+        "The share of the model's predictions that comes from the old runs, when each trial was suggested; it falls "
+        "when the new trials disagree."
     )
     if not any(row.reasons and row.reasons.trust is not None for row in found):
         gate = "This method has no share of trust; its gate says where the old runs expect good values."
@@ -215,16 +256,14 @@ def _trust(found: Sequence[Row]) -> Section:
 
 
 def _transfer(transfer: TransferReport | None) -> Section:
-    sentence = (
-        "Weight: what one unit of the old task's prediction adds to the prediction, negative when it is used upside "
-    )
+    sentence = "Weight: how much of the old task is in the predictions; below zero, what was good there is bad here. "
     sentence += (
-        "down. Gain: how much more likely the results are with this task than without old runs, in nats per trial."
+        "Error: what the old task does to the error of predictions; -20% means that they are off by a fifth less."
     )
     if transfer is None:
         return Section("transfer", "What each old task contributes", "", gap=UNREAD)
     tasks = transfer.tasks
-    figure = figures.tasks([t.name for t in tasks], [t.weight for t in tasks], [t.gain for t in tasks])
+    figure = figures.tasks([t.name for t in tasks], [t.weight for t in tasks], [t.error for t in tasks])
     if figure is None:
         return Section("transfer", "What each old task contributes", "", gap=transfer.verdict)
     return Section("transfer", "What each old task contributes", sentence, figure, tables.transfer_table(tasks))
@@ -239,8 +278,20 @@ def _map(found: Sequence[Row], optimizer: Optimizer | None) -> Section:
         return Section("map", title, "", gap="There are no old runs to show, or the method does not use them.")
     figure, share = latent_map(optimizer.net, history, found)
     sentence = "Configurations that the net, which learned from the old runs, considers similar are close together. "
-    sentence += f"The two directions show {share:.0%} of the differences it sees."
+    sentence += f"The map shows {share:.0%} of the differences it sees. Left and right, up and down mean nothing else."
     return Section("map", title, sentence, figure)
+
+
+def _durations(found: Sequence[Row]) -> Section:
+    times = sorted(row.seconds for row in found if math.isfinite(row.seconds))
+    if not times:
+        return Section("durations", "Durations", "", gap="It is not known how long the trials took.")
+    middle = times[len(times) // 2]
+    sentence = f"{_times(len(times), 'finished trial')} took {spent(sum(times))} in all"
+    sentence += (
+        f", half of them at most {spent(middle)} each, the longest {spent(times[-1])}." if len(times) > 1 else "."
+    )
+    return Section("durations", "Durations", sentence, figures.durations(found))
 
 
 def _trials(found: Sequence[Row], space: Space) -> Section:
