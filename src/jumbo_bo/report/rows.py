@@ -89,6 +89,10 @@ def spent(seconds: float) -> str:
     return f"{days} d {hours} h" if hours else f"{days} d"
 
 
+def counted(n: int, word: str) -> str:
+    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
+
+
 def text(value: Any) -> str:
     """A parameter's value: short, but never so short that another value looks the same in practice."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
