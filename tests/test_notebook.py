@@ -168,6 +168,7 @@ def test_every_argument_is_saved():
     assert set(inspect.signature(Optimizer.__init__).parameters) == known
 
 
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution:UserWarning")
 def test_what_cannot_be_saved_is_refused(tmp_path):
     with pytest.raises(InputError, match="options of its own"):
         Optimizer(PARAMETERS, method=GPUCB(initial=7)).save(tmp_path / "study")

@@ -66,7 +66,9 @@ def _panels(kind: str, optimizer: Optimizer, rows: Sequence[Row]) -> list[tuple[
     else:
         names = [i.name for i in importance(optimizer)][: along.SLICES]
         cut = slices(optimizer, top.params, names) if top else []
-        return [(s.name, along.along(s, optimizer.space, rows, top, optimizer.direction)) for s in cut if top]
+        titles = [TITLES[kind], *[""] * len(cut)]
+        made_of = [along.along(s, optimizer.space, rows, top, optimizer.direction) for s in cut if top]
+        return list(zip(titles, made_of, strict=False))
     return [] if made is None else [(TITLES[kind], made)]
 
 
@@ -95,6 +97,8 @@ def _side_by_side(panels: Sequence[tuple[str, Figure]]) -> Figure:
 
 def _placed(name: str, axis: Figure, x: Sequence[float], y: Sequence[float], k: int) -> Figure:
     made = {"gridcolor": "--line", "zeroline": False, "exponentformat": "power"} | axis
+    if "title" in axis:
+        made["title"] = axis["title"] | {"standoff": 6}
     made["anchor"] = _named("y" if name[0] == "x" else "x", k)
     if "overlaying" in axis:
         return made | {"overlaying": _named(axis["overlaying"], k)}
