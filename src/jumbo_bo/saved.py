@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from jumbo_bo.learning.past_file import DAMAGE
 from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.paths import at_home, whole
-from jumbo_bo.space.space import Space
+from jumbo_bo.space.space import Params, Space
 from jumbo_bo.suggestion import Suggestion
 
 FORMAT = 1
@@ -51,13 +52,20 @@ def save(optimizer: Optimizer, path: str | Path) -> None:
         "suggestions": [[s.number, s.params, s.explanation.to_json()] for s in optimizer.suggestions],
         "pending": optimizer._pending.numbers,
     }
-    text = json.dumps(plain := without_nan(header))
-    if json.loads(text) != plain:
-        raise InputError("a parameter has values that a file cannot hold, such as tuples; use text or numbers for them")
+    suggested, told = (s.params for s in optimizer.suggestions), (params for params, _ in optimizer.told)
+    _check([*told, *suggested, *(optimizer.candidates or ())])
+    text = json.dumps(without_nan(header))
     arrays = {name: _bytes(part) for name, part in _parts(optimizer).items()}
     content = safetensors.numpy.save(arrays | {"none": np.zeros(0, np.uint8)}, metadata={"jumbo_bo": text})
     with whole(Path(at_home(path))) as part:
         part.write_bytes(content)
+
+
+def _check(configurations: Sequence[Params]) -> None:
+    for params in configurations:
+        for name, value in params.items():
+            if not isinstance(value, bool | int | float | str | None):
+                raise InputError(f"{name!r} is {brief(value)}, which a file cannot hold; use text or plain numbers")
 
 
 def load(path: str | Path) -> Optimizer:
