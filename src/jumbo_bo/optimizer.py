@@ -12,23 +12,26 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
+from optuna.distributions import BaseDistribution
 
 from jumbo_bo.checks import FAILED, checked_bounds, checked_limits, checked_recipe, told_number, told_points
-from jumbo_bo.data.history import History
+from jumbo_bo.data.frames import Roles
 from jumbo_bo.data.limits import Limit, Limits, checked_measured
 from jumbo_bo.errors import InputError
 from jumbo_bo.explain import Prediction, said
-from jumbo_bo.known import Known, Remembered
+from jumbo_bo.given import given
+from jumbo_bo.known import Known
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past import Past
 from jumbo_bo.measured import Measured, old_runs_of, with_measured
 from jumbo_bo.methods import DEFAULT, Recipe, Surrogate, View, name_of
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.threads import one_thread
+from jumbo_bo.notebook import InNotebooks
 from jumbo_bo.paths import at_home
 from jumbo_bo.remaining import Goal, chance
 from jumbo_bo.search.argmax import Domain, domain_of
@@ -47,22 +50,23 @@ __all__ = ["BestTrial", "Direction", "Optimizer", "Suggestion"]
 NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
-class Optimizer:
+class Optimizer(InNotebooks):
     """Suggests configurations of `space` and learns from their values.
 
-    history     old runs of related problems, or what was learned from them (`Optimizer.past`)
+    history     old runs of related problems: a `History`, a table, or what was learned (`Optimizer.past`)
     n_trials    the budget, if known: exploration fades towards its end
     method      a name from METHODS, or a recipe such as Jumbo(threshold=0.05)
     candidates  configurations to choose from, instead of the whole space
     cache       folder where what was learned is kept and shared between processes; None: learned here, not kept
     bounds      the smallest and the largest value that is possible, where intervals end; None: no such end
     limits      on quantities that are told with every value: name -> the lowest and the highest that is allowed
+    columns     what the columns of a table are, as in `History.from_frame`; the rest is guessed
     """
 
     def __init__(
         self,
-        space: Space,
-        history: History | Past | Remembered | None = None,
+        space: Space | Mapping[str, BaseDistribution],
+        history: Any = None,
         direction: Direction = "minimize",
         n_trials: int | None = None,
         method: str | Recipe = DEFAULT,
@@ -71,9 +75,10 @@ class Optimizer:
         cache: str | Path | None = None,
         bounds: tuple[float | None, float | None] = (None, None),
         limits: Limits | None = None,
+        **columns: Unpack[Roles],
     ) -> None:
-        self.space = space
-        self.history = history
+        space, history = given(space, history, direction, columns)
+        self.space, self.history = space, history
         self.direction = direction
         self.n_trials = n_trials
         self.recipe = checked_recipe(method, space, history, direction, n_trials)
@@ -279,7 +284,7 @@ class Optimizer:
         return Optimizer(self.space, history, limit.direction, method=self.recipe, seed=self.seed, cache=self.cache)
 
     def _finish(
-        self, suggestion: Suggestion | Mapping[str, Any], y: float, measured: Mapping[str, float] = NOTHING
+        self, suggestion: Suggestion | Mapping[str, Any], y: float, also: Mapping[str, float] = NOTHING
     ) -> None:
         if isinstance(suggestion, Suggestion):
             # By number and parameters: a copy that travelled between processes is as good as the original.
@@ -289,8 +294,8 @@ class Optimizer:
                 problem = "was already told or failed" if known else "is not from this optimizer"
                 repeat = "to report a repeat, call tell(suggestion.params, value)"
                 raise InputError(f"suggestion {suggestion.number} {problem}; {repeat}")
-            self._trials.append(Trial(u, suggestion.params, y, measured))
+            self._trials.append(Trial(u, suggestion.params, y, also))
             return
         u = self.space.encode(suggestion)
         self._pending.remove(u)
-        self._trials.append(Trial(u, dict(suggestion), y, measured))
+        self._trials.append(Trial(u, self.space.present(suggestion), y, also))

@@ -36,7 +36,7 @@ class Shown:
     ) -> Suggestion:
         best = choice.best
         listed = candidates is not None and best.index is not None
-        params = dict(candidates[best.index]) if listed else view.space.decode(best.u)  # type: ignore[index]
+        params = view.space.present(candidates[best.index]) if listed else view.space.decode(best.u)  # type: ignore[index]
         here, prediction, at = None, UNKNOWN, self.domain.featurise(best.u[None])
         if choice.surrogate is not None:
             here = said(choice.surrogate, at)

@@ -128,6 +128,11 @@ class Pending:
     def points(self) -> list[Array]:
         return [*self._elsewhere, *(u for _, u in self._asked.values())]
 
+    @property
+    def numbers(self) -> list[int]:
+        """Of those suggested here."""
+        return list(self._asked)
+
     def add(self, number: int, params: Params, u: Array) -> None:
         self._asked[number] = params, u
 

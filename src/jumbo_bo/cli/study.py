@@ -224,12 +224,13 @@ def _show_guess(screen: Console, guess: Guess) -> None:
 
     table = plain_table("column", "taken as", "because")
     for column, why in guess.notes.items():
-        dist = guess.space.distributions.get(guess.rename.get(column, column))
+        name = guess.rename.get(column, column)
+        dist = guess.space.distributions.get(name)
         if column in (guess.objective, guess.task):
             role, _, reason = why.removeprefix("the ").partition(", ")
             table.add_row(column, role, reason, style="bold")
         elif dist is not None:
-            table.add_row(column, span(dist), why)
+            table.add_row(column, span(dist, guess.space.conditions.get(name)), why)
         else:
             table.add_row(column, "-", why, style="dim")
     screen.print(table)

@@ -10,16 +10,19 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
 from jumbo_bo.data.frames import closest
 from jumbo_bo.errors import UserError
+from jumbo_bo.space.axes import axis_of
 from jumbo_bo.space.space import Space
+from jumbo_bo.space.structure import split_of
 from jumbo_bo.study.column import is_numeric, parameter, words
 
 Direction = Literal["minimize", "maximize"]
-
+ENOUGH = 3  # rows with and without a parameter from which a condition is guessed
 
 LOWER = set(words("loss error err mse rmse mae mape nll cost regret perplexity latency crossentropy wer deviance"))
 HIGHER = set(words("accuracy acc auc auroc f1 score reward yield precision recall r2 iou bleu throughput profit"))
@@ -118,10 +121,45 @@ def guess_space(
         made, notes[column] = parameter(frame[column], rows)
         if made is not None:
             found[column] = made
+    conditions = guess_conditions(frame, found)
+    for column in conditions:
+        notes[column] = f"{notes[column].split('; ')[0]}; other rows have none"
     if not found:
         reasons = "".join(f"\n  {column}: {why}" for column, why in notes.items())
         raise UserError(f"no column looks like a parameter; write [space] by hand{reasons}")
-    return Space(found), notes
+    return Space(found, conditions), notes
+
+
+def guess_conditions(frame: pl.DataFrame, found: Mapping[str, BaseDistribution]) -> dict[str, str]:
+    """Of columns that are empty exactly where another one has certain values, or is empty as well. Choices are
+    preferred to whole numbers; other numbers may fit by chance."""
+    filled = frame.select(pl.col(*found)).fill_nan(None).select(pl.all().is_not_null())
+    gaps = {name: (filled[name].sum(), name) for name in found if not filled[name].all()}
+    conditions: dict[str, str] = {}
+    for name in sorted(gaps, key=lambda name: (-gaps[name][0], name)):  # parents have fewer gaps
+        for parent in sorted(found, key=lambda other: isinstance(found[other], IntDistribution)):
+            sure = parent != name and (parent not in gaps or parent in conditions)
+            if sure and (text := _condition(frame, filled[name], parent, found[parent])) is not None:
+                conditions[name] = text
+                break
+    return conditions
+
+
+def _condition(frame: pl.DataFrame, there: pl.Series, parent: str, dist: BaseDistribution) -> str | None:
+    cells = frame[parent]
+    having, lacking = cells.filter(there), cells.filter(~there).drop_nulls()
+    if min(len(having), len(lacking)) < ENOUGH or having.null_count() or isinstance(dist, FloatDistribution):
+        return None
+    with_it, without = (_choices(part.unique(maintain_order=True).to_list(), dist) for part in (having, lacking))
+    split = None if with_it is None or without is None else split_of(parent, dist, with_it, without)
+    return None if split is None or any(map(split.holds, without or ())) else split.text
+
+
+def _choices(cells: Sequence[Any], dist: BaseDistribution) -> list[Any] | None:
+    """As the space has them; None when some are no value of the parameter."""
+    axis = axis_of("x", dist)
+    u = axis.encode(cells)
+    return [axis.decode(float(x)) for x in u] if np.isfinite(u).all() else None
 
 
 def _objective(
