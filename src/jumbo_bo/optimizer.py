@@ -11,7 +11,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -46,8 +45,6 @@ Array = npt.NDArray[np.float64]
 Direction = Literal["minimize", "maximize"]
 
 __all__ = ["BestTrial", "Direction", "Optimizer", "Suggestion"]
-
-NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 class Optimizer(InNotebooks):
@@ -142,7 +139,7 @@ class Optimizer(InNotebooks):
 
     def fail(self, suggestion: Suggestion | Mapping[str, Any]) -> None:
         """The configuration could not be evaluated. It is not proposed again, and less is expected of those like it."""
-        self._finish(suggestion, FAILED)
+        self._finish(suggestion, FAILED, {})
 
     def forget(self, configurations: Iterable[Suggestion | Mapping[str, Any]] | None = None) -> list[Params]:
         """Removes trials as if they had never been told, and returns their configurations: those of the given
@@ -283,9 +280,7 @@ class Optimizer(InNotebooks):
         history = old_runs_of(self.history, limit)
         return Optimizer(self.space, history, limit.direction, method=self.recipe, seed=self.seed, cache=self.cache)
 
-    def _finish(
-        self, suggestion: Suggestion | Mapping[str, Any], y: float, also: Mapping[str, float] = NOTHING
-    ) -> None:
+    def _finish(self, suggestion: Suggestion | Mapping[str, Any], y: float, also: Mapping[str, float]) -> None:
         if isinstance(suggestion, Suggestion):
             # By number and parameters: a copy that travelled between processes is as good as the original.
             u = self._pending.take(suggestion.number, suggestion.params)
