@@ -31,6 +31,7 @@ from jumbo_bo.study import toml
 from jumbo_bo.study.job import Job, job_of
 from jumbo_bo.study.old_runs import DIRECTION, OldRuns, files, old_runs_of, read
 
+TABLES = ("history", "objective", "constraints")  # keys that are not fields of `StudyFile`
 UNSAFE = re.compile(r'^[.~ ]|[/\\:*?"<>|]')  # in the name of a folder
 
 
@@ -93,7 +94,7 @@ class StudyFile:
 def load(path: str | os.PathLike[str]) -> StudyFile:
     file = Path(at_home(path))
     top = toml.read(file)
-    top.only(*(f.name for f in fields(StudyFile) if f.name not in ("path", "old_runs", "job")), "history", "objective")
+    top.only(*(f.name for f in fields(StudyFile) if f.name not in ("path", "old_runs", "job")), *TABLES)
     name = top.take("name", NAME)
     storage = top.take("storage", toml.TEXT, StudyFile.storage)
     try:

@@ -76,6 +76,9 @@ YES_NO = Check(lambda v: isinstance(v, bool), "true or false")
 CELL = Check(is_cell, "text, a number or true/false")
 CHOICES = Check(list_of(is_cell), 'a list of text, numbers or true/false, for example ["relu", "tanh"]')
 TABLE = Check(lambda v: isinstance(v, dict), "a table")
+CONSTRAINTS = Check(
+    lambda v: isinstance(v, list) and all(map(is_text, v)), 'a list of strings, for example ["x_a + x_b <= 1"]'
+)
 
 
 TYPES = {
@@ -146,7 +149,7 @@ def read(file: Path) -> Table:
 
 
 def space(top: Table) -> Space:
-    """The table [space]: a parameter on each line."""
+    """The table [space], a parameter on each line, and the list of constraints."""
     example = "[space] and below it one line for each parameter, for example lr = "
     example += '{ type = "float", low = 1e-5, high = 0.1, log = true }'
     if not isinstance(top.values.get("space"), dict) or not top.values["space"]:
@@ -154,7 +157,7 @@ def space(top: Table) -> Space:
     table = top.table("space")
     distributions = {name: _distribution(table, name) for name in table.values}
     try:
-        return Space(distributions)
+        return Space(distributions, top.take("constraints", CONSTRAINTS, ()))
     except (ValueError, TypeError) as error:
         raise top.error(f"space: {error}") from None
 
