@@ -84,7 +84,7 @@ def tell(
         screen = console()
         for t in stored:
             screen.print(f"trial {t.number}: {'failed' if t.value is None else number(t.value)}, stored")
-            if told := ", ".join(outside[t.number]):
-                screen.print(f"  It does not meet {told}: it is learned from, and not counted as the best")
+            if broke := ", ".join(outside[t.number]):
+                screen.print(f"  It does not meet {broke}: it is learned from, and not counted as the best")
         if top is not None and top.value is not None:
             screen.print(f"Best so far: {number(top.value)} in trial {top.number} ({settings(top)})")

@@ -117,7 +117,7 @@ class Sums:
             for row in range(len(self)):
                 total = self.x(u) @ self.c[row]
                 goal = np.clip(total, self.low[row], self.high[row])
-                off = np.abs(total - goal) > self.tol[row] / 10
+                off = np.abs(total - goal) > self.tol[row] / 1000
                 if off.any():
                     u[off] = self._onto(row, u[off], goal[off], movable)
                     moved = True
