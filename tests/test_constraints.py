@@ -65,6 +65,14 @@ def test_what_breaks_a_constraint_is_learned_from_and_never_the_best() -> None:
     assert alone.best is None
 
 
+def test_improvement_is_measured_from_what_may_be_tried() -> None:
+    optimizer = told(Optimizer(MIXTURE, method="gp-ucb"), 3)
+    optimizer.tell({"a": 0.7, "b": 0.4, "c": 0.0}, -3.0)
+    view = optimizer.view()
+    np.testing.assert_array_equal(view.rivals(view.u), view.u[:3])
+    np.testing.assert_array_equal(view.rivals(view.u[3:]), view.u[3:])
+
+
 def test_a_listed_mixture_is_used_up_by_what_may_be_tried() -> None:
     optimizer = told(Optimizer(LISTED, method="gp-ucb"), LISTED.cardinality or 0)
     assert optimizer.remaining() == 0.0

@@ -37,6 +37,7 @@ def test_every_trial_meets_the_constraints(arguments):
         assert trial.params["a"] <= 0.5 + 1e-9
 
 
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_what_is_fixed_is_completed():
     sampler = JumboSampler(search_space=PARTS, constraints=TEXTS, method="gp-ucb", seed=0)
     study = optuna.create_study(sampler=PartialFixedSampler({"b": 0.75}, sampler))

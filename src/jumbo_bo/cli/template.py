@@ -55,6 +55,8 @@ def _study(name: str, direction: str) -> Iterator[Line]:
     yield 'storage = "sqlite:///study.db"', "any Optuna storage; a relative path starts at this file's folder"
     yield '# method = "jumbo-mixture"', "or jumbo, gp-ucb, rgpe, gcp, ...: see docs/baselines.md"
     yield "# seed = 0", "another seed gives other suggestions"
+    yield '# constraints = ["a + b <= 1"]', "what every suggestion has to meet: see docs/constraints.md"
+    yield '# candidates = "stock.csv"', "a table of the configurations to choose from; without it, the whole space"
     yield "# bounds = [0, 100]", "the smallest and the largest value that is possible; intervals end there"
 
 

@@ -89,6 +89,13 @@ class View:
         """The best finished trials, where a local search may start."""
         return self.u[np.argsort(-self.z, kind="stable")[:5]]
 
+    def rivals(self, u: Array) -> Array:  # (k, d) -> (l, d)
+        """Those of the points that meet the constraints, which an improvement is measured from; all when none does."""
+        if not self.space.constraints:
+            return u
+        kept: Array = u[self.space.allowed(u)]
+        return kept if len(kept) else u
+
     def width(self, block: str) -> int:
         return int(self.domain.featurise(self.u[:0])[block].shape[1])
 

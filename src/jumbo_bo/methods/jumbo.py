@@ -62,7 +62,7 @@ class Jumbo(NetRecipe):
         calm = view.beta(self.schedule, self.beta0, self.rate)
         warm_gps, cold_gp = self.models(view)
         predict = remembered(partial(average, warm_gps))
-        top = float(expected_by(warm_gps, view.domain.featurise(view.u)).max(initial=-np.inf))
+        top = float(expected_by(warm_gps, view.domain.featurise(view.rivals(view.u))).max(initial=-np.inf))
         for pushes in range(1 + PUSHES * self.push):
             beta = calm * FACTOR**pushes
             warm, cold = ucb(predict, beta), ucb(cold_gp.predict, beta)

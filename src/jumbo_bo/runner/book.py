@@ -114,11 +114,14 @@ class Book:
 
     def exhausted(self, trials: Iterable[FrozenTrial]) -> bool:
         """Whether every configuration that may be tried is tried or being tried."""
-        space = self.file.space
-        if space.cardinality is None:
+        space, listed = self.file.space, self.file.listed
+        if self.file.n_configurations is None:
             return False
         found = (configuration(t, space) for t in trials if not broken(t, space))
-        return len({space.encode(params).tobytes() for params in found if params}) >= space.cardinality
+        tried = {space.encode(params).tobytes() for params in found if params}
+        if listed is not None:
+            return tried >= {space.encode(params).tobytes() for params in listed}
+        return len(tried) >= self.file.n_configurations
 
     def claim(self, waiting: FrozenTrial, ours: Mapping[str, str]) -> bool:
         """Makes an enqueued trial ours, False when another process was faster.
