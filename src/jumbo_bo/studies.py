@@ -215,7 +215,7 @@ def configuration(trial: FrozenTrial, space: Space) -> Params | None:
     A suggested parameter that the objective never asked for keeps its suggested value."""
     known = _known(trial)
     try:
-        params = {name: known[name] for name in space.names}
+        params = {name: known[name] for name in space.active(known)}
         space.encode(params)
     except (KeyError, ValueError):
         return None

@@ -39,6 +39,11 @@ def test_what_cannot_work_is_refused(constraints: Any, message: str) -> None:
         Space(UNIT | {"o": CategoricalDistribution(["sgd", "adam"])}, constraints)
 
 
+def test_constraints_and_conditions_are_not_combined() -> None:
+    with pytest.raises(InputError, match="a space with conditions cannot have constraints"):
+        Space(UNIT, ["a <= 0.5"], conditions={"b": "c > 0.5"})
+
+
 def test_an_equation_that_no_step_meets_is_refused() -> None:
     with pytest.raises(InputError, match="the steps or choices of its parameters miss it"):
         Space({name: FloatDistribution(0, 0.9, step=0.3) for name in "ab"}, ["a + b == 1"])

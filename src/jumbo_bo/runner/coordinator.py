@@ -223,21 +223,23 @@ class Coordinator:
         """The trial with all parameters. An enqueued one may fix some of them; one of a killed process may have lost
         its own halfway."""
         space = self.file.space
-        if set(space.names) <= set(trial.params):
+        if set(space.active(trial.params)) <= set(trial.params):
             return trial
         params: Params = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
         if trial.params:  # the first one is written after the decision
             params = {**trial.user_attrs.get(NUMBERS, {}).get("params", {}), **params}
-        mine = self._optimizer() if len(params) < space.d else None
+        if len(params) < space.d:
+            self._optimizer()  # what is wrong with the old runs is no fault of this trial
         try:
-            checked = space.decode(space.encode({**space.decode([0.5] * space.d), **params}))
-            others = holding(mine, {name: checked[name] for name in params}, trial.number) if mine and params else mine
+            checked = space.checked(params)
+            complete = set(space.active(checked)) <= set(checked)
+            others = holding(self._optimizer(), checked, trial.number) if checked and not complete else None
         except ValueError as error:
             raise _Unusable(error) from None
-        if others is None:
-            return self.book.complete(trial, checked)
-        after, trial, self.trials = self.book.decide(others, trial)
-        self.optimizer = self.optimizer if params else after
+        if complete:
+            return self.book.complete(trial, space.present(checked))
+        after, trial, self.trials = self.book.decide(others or self._optimizer(), trial)
+        self.optimizer = self.optimizer if others else after
         return trial
 
     def _attempt(self, trial: FrozenTrial) -> None:
