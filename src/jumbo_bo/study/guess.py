@@ -127,7 +127,7 @@ def guess_space(
     if not found:
         reasons = "".join(f"\n  {column}: {why}" for column, why in notes.items())
         raise UserError(f"no column looks like a parameter; write [space] by hand{reasons}")
-    return Space(found, conditions), notes
+    return Space(found, conditions=conditions), notes
 
 
 def guess_conditions(frame: pl.DataFrame, found: Mapping[str, BaseDistribution]) -> dict[str, str]:
