@@ -34,7 +34,7 @@ from jumbo_bo.notebook import InNotebooks
 from jumbo_bo.paths import at_home
 from jumbo_bo.remaining import Goal, chance
 from jumbo_bo.search.argmax import Domain, domain_of
-from jumbo_bo.search.candidates import encode_candidates, listed
+from jumbo_bo.search.candidates import allowed_of
 from jumbo_bo.search.share import share_of
 from jumbo_bo.shown import Shown
 from jumbo_bo.space.space import Params, Space
@@ -82,10 +82,9 @@ class Optimizer(InNotebooks):
         self.method = method if isinstance(method, str) else name_of(method)
         self.bounds = checked_bounds(bounds)
         self.seed = seed
-        self.candidates = [dict(c) for c in listed(candidates)] if candidates is not None else None
+        self.candidates, self._listed = allowed_of(space, candidates)
         self.cache = None if cache is None else Path(at_home(cache))
         self._sign = -1.0 if direction == "minimize" else 1.0
-        self._listed = None if self.candidates is None else encode_candidates(space, self.candidates)
         self.limits = limits
         self._known = Known(history, self.recipe, space, seed, self.cache)
         self._measured = Measured(checked_limits(limits, space, self.recipe), self._quantity)
@@ -132,8 +131,9 @@ class Optimizer(InNotebooks):
         value: float,
         measured: Mapping[str, float | None] | None = None,
     ) -> None:
-        """The value of a suggestion, or of any configuration of the space. NaN and infinities count as failures.
-        `measured` are the quantities that have limits; one that was not measured is NaN or left out."""
+        """The value of a suggestion, or of any configuration of the space, whether it meets the constraints or not. NaN
+        and infinities count as failures. `measured` are the quantities that have limits; one that was not measured is
+        NaN or left out."""
         also = checked_measured(measured, self._measured.limits)
         self._finish(suggestion, self._sign * told_number(value), also)
 
@@ -175,7 +175,8 @@ class Optimizer(InNotebooks):
         with one_thread():
             trials = self._finished()
             view = replace(self._view(trials), pending=np.zeros((0, self.space.d)))
-            goal = Goal(view, self._trials, trials.warp, gain, self.recipe.success(view), self._measured or None)
+            rivals = [t for t in self._trials if self.space.allows(t.params)]
+            goal = Goal(view, rivals, trials.warp, gain, self.recipe.success(view), self._measured or None)
             gps = self._surrogate(view, joint=True).gps
             return 1.0 if self.best is None else chance(gps, goal)
 
@@ -209,8 +210,9 @@ class Optimizer(InNotebooks):
 
     @property
     def best(self) -> BestTrial | None:
-        """The best configuration told so far that meets all limits, None before the first one."""
+        """The best configuration told so far that meets the constraints and all limits; None before the first one."""
         told = [t for t in self._trials[self._n_old :] if not math.isnan(t.y) and self._measured.met(t)]
+        told = [t for t in told if self.space.allows(t.params)]
         if not told:
             return None
         top = max(told, key=lambda t: t.y)

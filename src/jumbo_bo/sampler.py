@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import threading
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,18 +22,20 @@ from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo import studies
-from jumbo_bo.constraints import MET, Constraints, in_excess
+from jumbo_bo.constraints import MET, Constraints
 from jumbo_bo.data.history import History
 from jumbo_bo.data.limits import Limits
-from jumbo_bo.data.readers import from_study
 from jumbo_bo.errors import InputError
+from jumbo_bo.held import holding
 from jumbo_bo.learning import cache as learned
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import DEFAULT, Recipe
 from jumbo_bo.optimizer import Direction, Optimizer
+from jumbo_bo.sampled import constrained, seen_in, space_and_history
 from jumbo_bo.search.argmax import SpaceExhausted
+from jumbo_bo.space.constraints import Predicate
 from jumbo_bo.space.space import Params, Space
-from jumbo_bo.space.structure import Seen, learned_space
+from jumbo_bo.space.structure import learned_space
 
 USER_CACHE = Path("~/.cache/jumbo-bo")  # stands for learned.default_folder(), which is looked up when a sampler is made
 CONDITIONAL = "pass search_space=Space(..., conditions=...) to optimize it from the first trial on"
@@ -57,6 +59,8 @@ class JumboSampler(BaseSampler):
     cache           folder where what was learned is kept and shared between processes ($JUMBO_CACHE or
                     ~/.cache/jumbo-bo by default); None: learned by every process, not kept
     bounds          the smallest and the largest value that is possible, where intervals end; None: no such end
+    constraints     what configurations have to meet, as in `Space`, such as ["x_a + x_b <= 1"]; instead of a Space with
+                    constraints as `search_space`
     limits          of quantities that `history` has read, in their units: name -> lowest and highest value that is
                     allowed. For any other constraint, `Trial.set_constraint` is enough
     """
@@ -72,12 +76,14 @@ class JumboSampler(BaseSampler):
         source_studies: Study | Iterable[Study] = (),
         cache: str | Path | None = USER_CACHE,
         bounds: tuple[float | None, float | None] = (None, None),
+        constraints: Sequence[str | Predicate] = (),
         limits: Limits | None = None,
     ) -> None:
         if seed is not None and seed < 0:
             raise InputError(f"seed is {seed}, expected at least 0, or None for a different one each time")
         sources = [source_studies] if isinstance(source_studies, Study) else list(source_studies)
-        self._space, self._history = _space_and_history(history, search_space, sources, limits)
+        space, self._history = space_and_history(history, search_space, sources, limits)
+        self._space = constrained(space, search_space, constraints)
         self._constraints = Constraints.of(limits, self._space or ANY, sources)
         self._method = method
         self._n_trials = n_trials
@@ -121,7 +127,7 @@ class JumboSampler(BaseSampler):
     def _found(self, study: Study) -> Space | None:
         """What the finished trials of the running study tell of its parameters."""
         trials = studies.remembered(study._storage, study._study_id)
-        return learned_space([_seen(trials, (TrialState.COMPLETE,))])
+        return learned_space([seen_in(trials, (TrialState.COMPLETE,))])
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -139,7 +145,7 @@ class JumboSampler(BaseSampler):
         limits = self._constraints.now(studies.remembered(study._storage, study._study_id))
         optimizer = self._optimizer_of(space, study.direction.name.lower(), limits)  # type: ignore[arg-type]
         if fixed:
-            optimizer = studies.holding(optimizer, fixed, trial.number)
+            optimizer = holding(optimizer, fixed, trial.number)
         trials: list[FrozenTrial] = []
 
         def read() -> list[FrozenTrial]:
@@ -221,68 +227,6 @@ class JumboSampler(BaseSampler):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
-
-
-def _space_and_history(
-    history: History | Past | None,
-    search_space: Space | Mapping[str, BaseDistribution] | None,
-    sources: Sequence[Study],
-    limits: Limits | None,
-) -> tuple[Space | None, History | Past | None]:
-    if not (history is None or isinstance(history, History | Past)):
-        raise TypeError(f"history is a {type(history).__name__}, expected a History (see read_history) or a Past")
-    space = search_space if search_space is None or isinstance(search_space, Space) else Space(search_space)
-    if isinstance(history, Past):
-        if space is None:
-            kind = type(history).__name__
-            raise InputError(f"a {kind} does not know its parameters; pass the space it was made for as search_space=")
-        if history.space_fingerprint != space.fingerprint:
-            raise InputError("history was learned for another search space; learn from the old runs again for this one")
-        if sources:
-            raise InputError(
-                "source_studies cannot be added to what was learned before; pass all old runs as a History"
-            )
-        return space, history
-    if history is not None:
-        _check_same(history.space, search_space or history.space)
-        space = history.space  # the same parameters, perhaps in another order
-        history = in_excess(history, limits)
-    if sources:
-        space = space or _shared(sources)
-        old = from_study(sources, space)
-        history = old if history is None else history + old
-    return space, history
-
-
-def _check_same(made_for: Space, asked: Space | Mapping[str, BaseDistribution]) -> None:
-    there, here = made_for.distributions, asked.distributions if isinstance(asked, Space) else asked
-    if isinstance(asked, Space) and there == here and made_for.conditions != asked.conditions:
-        raise InputError(
-            f"history was made for other conditions: {dict(made_for.conditions)} there and {dict(asked.conditions)} "
-            "here; read the old runs again with this search space"
-        )
-    if there != here:
-        name = next(name for name in {**there, **here} if there.get(name) != here.get(name))
-        raise InputError(
-            f"history was made for another search space: {name!r} is {there.get(name, 'missing')} there and "
-            f"{here.get(name, 'missing')} here; read the old runs again with this search space"
-        )
-
-
-def _shared(sources: Sequence[Study]) -> Space:
-    """The parameters of the finished trials of all studies, each with one range, and the conditions of those that not
-    all have."""
-    finished = TrialState.COMPLETE, TrialState.PRUNED
-    seen = [_seen(s.get_trials(deepcopy=False), finished) for s in sources]
-    shared = learned_space(seen) if all(seen) else None
-    if shared is None:
-        names = ", ".join(repr(s.study_name) for s in sources)
-        raise InputError(f"the trials of {names} share no parameter with the same range; pass search_space=")
-    return shared
-
-
-def _seen(trials: Iterable[FrozenTrial], states: Container[TrialState]) -> list[Seen]:
-    return [Seen(t.params, t.distributions) for t in trials if t.state in states]
 
 
 def _fixed(study: Study, trial: FrozenTrial, space: Space) -> Params:

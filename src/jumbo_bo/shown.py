@@ -13,7 +13,8 @@ from jumbo_bo.known import Known
 from jumbo_bo.measured import Measured
 from jumbo_bo.methods import Choice, View
 from jumbo_bo.models.gp import Blocks
-from jumbo_bo.search.argmax import Domain, sobol
+from jumbo_bo.search.argmax import Domain
+from jumbo_bo.search.sobol import over
 from jumbo_bo.space.space import Params
 from jumbo_bo.suggestion import Suggestion
 from jumbo_bo.trials import Trial
@@ -47,5 +48,4 @@ class Shown:
     @cached_property
     def _reference(self) -> Blocks:
         """Points spread over the space, on which trust is measured."""
-        space = self.known.space
-        return self.domain.featurise(space.snap(sobol(space.d, 256, np.random.default_rng(0))))
+        return self.domain.featurise(over(self.known.space, 256, np.random.default_rng(0)))

@@ -1,76 +1,67 @@
-"""Constraints of Optuna studies: `Trial.set_constraint`, those of source studies, and quantities in old runs."""
+"""Known constraints in Optuna studies."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-
-import numpy as np
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
-from optuna.trial import create_trial
-from sampled import SMALL
+from optuna.samplers import PartialFixedSampler
 
-from jumbo_bo.constraints import Constraints, in_excess
-from jumbo_bo.data.history import History, Task
-from jumbo_bo.methods import JumboMixture
+from jumbo_bo.data.history import History
+from jumbo_bo.errors import InputError
 from jumbo_bo.sampler import JumboSampler
 from jumbo_bo.space.space import Space
 
-QUICK = JumboMixture(preset=SMALL)
-SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
+PARTS = {name: FloatDistribution(0, 1) for name in "abc"}
+TEXTS = ["a + b + c == 1", "a <= 0.5"]
 
 
-def objective(trial: optuna.Trial, shift: float = 0.0) -> float:
-    a, b = trial.suggest_float("a", 0, 1), trial.suggest_float("b", 0, 1)
-    trial.set_constraint("late", 10 * (a + b - 1) + shift)
-    return (a - 0.7) ** 2 + (b - 0.7) ** 2
+def objective(trial):
+    p = {name: trial.suggest_float(name, 0, 1) for name in "abc"}
+    return (p["a"] - 0.9) ** 2 + p["c"]
 
 
-def old_study(shift: float = 0.3) -> optuna.Study:
-    study = optuna.create_study(study_name="old", sampler=optuna.samplers.RandomSampler(seed=1))
-    study.optimize(lambda trial: objective(trial, shift), 40)
-    return study
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"search_space": PARTS, "constraints": TEXTS},
+        {"search_space": Space(PARTS, TEXTS)},
+        {"history": History.empty(Space(PARTS)), "search_space": Space(PARTS, TEXTS)},
+        {"history": History.empty(Space(PARTS, TEXTS))},
+        {"history": History.empty(Space(PARTS)), "constraints": TEXTS},
+    ],
+)
+def test_every_trial_meets_the_constraints(arguments):
+    study = optuna.create_study(sampler=JumboSampler(method="gp-ucb", seed=0, **arguments))
+    study.optimize(objective, n_trials=6)
+    for trial in study.trials:
+        assert sum(trial.params.values()) == pytest.approx(1, abs=1e-9)
+        assert trial.params["a"] <= 0.5 + 1e-9
 
 
-def test_constraints_that_trials_set_are_kept() -> None:
-    study = optuna.create_study(sampler=JumboSampler(search_space=SPACE, method=QUICK, seed=0, cache=None))
-    study.optimize(objective, 14)
-    assert study.best_value < 0.2
-    assert study.best_trial.constraints["late"] <= 0
-    assert "late" not in study.trials[0].user_attrs["why"]
-    assert all("Meets late <= 0 with " in t.user_attrs["why"] for t in study.trials[3:])
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_what_is_fixed_is_completed():
+    sampler = JumboSampler(search_space=PARTS, constraints=TEXTS, method="gp-ucb", seed=0)
+    study = optuna.create_study(sampler=PartialFixedSampler({"b": 0.75}, sampler))
+    study.enqueue_trial({"a": 0.125})
+    study.optimize(objective, n_trials=3)
+    assert study.trials[0].params["a"] == 0.125
+    for trial in study.trials:
+        assert trial.params["b"] == 0.75
+        assert sum(trial.params.values()) == pytest.approx(1, abs=1e-9)
 
 
-def test_constraints_of_old_studies_count_from_the_first_trial() -> None:
-    sampler = JumboSampler(source_studies=[old_study()], method=QUICK, seed=0, cache=None)
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(objective, 6)
-    assert "Meets late <= 0 with " in study.trials[0].user_attrs["why"]
-    assert any(t.constraints["late"] <= 0 for t in study.trials[:4])
-    assert study.best_value < 0.2
+def test_an_enqueued_trial_that_breaks_a_constraint_is_learned_from():
+    study = optuna.create_study(sampler=JumboSampler(search_space=PARTS, constraints=TEXTS, method="gp-ucb", seed=0))
+    study.enqueue_trial({"a": 1.0, "b": 1.0, "c": 1.0})
+    study.optimize(objective, n_trials=3)
+    assert study.trials[0].params == {"a": 1.0, "b": 1.0, "c": 1.0}
+    assert len(study.sampler._optimizer.told) == 2
+    assert study.sampler._optimizer.told[0][0] == {"a": 1.0, "b": 1.0, "c": 1.0}
 
 
-def test_which_constraints_count() -> None:
-    old, made = old_study(), []
-    constraints = Constraints.of({"q": (None, 20.0)}, SPACE, [old])
-    assert constraints.now([]) == {"q": (None, 0.0), "late": (None, 0.0)}
-    for found in ({}, {"c": 1.0}):
-        params = {"a": 0.5, "b": 0.5}
-        made.append(create_trial(value=1.0, params=params, distributions=SPACE.distributions, constraints=found))
-    assert constraints.now(made[:1]) == {"q": (None, 0.0)}, "the study itself sets none"
-    assert constraints.now(made) == {"q": (None, 0.0), "c": (None, 0.0)}
-    assert Constraints.of(None, SPACE, []).now([]) is None
-
-
-@pytest.mark.parametrize("limit", [(None, 20.0), (10.0, None), (10.0, 20.0)])
-def test_old_runs_become_distances_to_the_limit(rng: np.random.Generator, limit: tuple[float | None, float | None]):
-    u, q = SPACE.sample(rng, 30), rng.uniform(0, 30, 30)
-    history = History(SPACE, (Task("t", u, -q),))
-    history = replace(history, limits={"q": history})
-    found = -in_excess(history, {"q": limit}).limits["q"].tasks[0].y
-    low, high = limit
-    inside = (q >= (-np.inf if low is None else low)) & (q <= (np.inf if high is None else high))
-    assert np.array_equal(found <= 0, inside)
-    ends = [end for end in limit if end is not None]
-    assert np.abs(found) == pytest.approx(np.min([np.abs(q - end) for end in ends], axis=0))
+def test_what_cannot_work_is_refused_at_once():
+    with pytest.raises(InputError, match="pass search_space="):
+        JumboSampler(constraints=TEXTS)
+    with pytest.raises(InputError, match="given twice"):
+        JumboSampler(search_space=Space(PARTS, TEXTS), constraints=TEXTS)
+    with pytest.raises(InputError, match="never met at the same time"):
+        JumboSampler(search_space=PARTS, constraints=["a + b <= 0.5", "a + b >= 0.6"])

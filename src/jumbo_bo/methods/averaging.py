@@ -17,7 +17,7 @@ from jumbo_bo.methods.base import Chance, Surrogate, View, Weighted
 from jumbo_bo.models.alternatives import Said, expectations, families, posteriors
 from jumbo_bo.models.gp import GP, Blocks, Normal, posterior
 from jumbo_bo.search.acquisition import Score, log_expected_improvement
-from jumbo_bo.search.argmax import sobol
+from jumbo_bo.search.sobol import over
 
 Array = npt.NDArray[np.float64]
 
@@ -38,19 +38,21 @@ def feasible(score: Score, chance: Chance) -> Score:
     return total
 
 
-def to_beat(view: View, gps: Weighted, tried: Blocks) -> float:
-    """What has to be beaten: the best that is expected of the trials, finished ones and pending ones."""
-    expected = expected_by(gps, tried)
+def to_beat(view: View, gps: Weighted, tried: Array, blocks: Blocks | None = None) -> float:
+    """The best that is expected of the trials, finished ones and pending ones. `blocks` are theirs, if known."""
     if view.limits is None:
-        return float(np.max(expected, initial=-np.inf))
-    some = {name: block[len(view.u) :] for name, block in tried.items()}
-    counting = view.limits.counting(view.pending, some)
-    return float(expected[counting].max()) if counting.any() else modest(view, gps)
+        known = view.domain.featurise(view.rivals(tried)) if blocks is None or view.space.constraints else blocks
+        return float(np.max(expected_by(gps, known), initial=-np.inf))
+    known = view.domain.featurise(tried) if blocks is None else blocks
+    counting = view.limits.counting(view.pending, {name: block[len(view.u) :] for name, block in known.items()})
+    if view.space.constraints:
+        counting &= view.space.allowed(tried)
+    return float(expected_by(gps, known)[counting].max()) if counting.any() else modest(view, gps)
 
 
 def modest(view: View, gps: Weighted) -> float:
     """What has to be beaten while no trial meets the limits."""
-    return float(np.quantile(expected_by(gps, view.domain.featurise(sobol(view.space.d, SPREAD, view.rng))), MODEST))
+    return float(np.quantile(expected_by(gps, view.domain.featurise(over(view.space, SPREAD, view.rng))), MODEST))
 
 
 def worthwhile(view: View, score: Score, chance: Chance | None) -> Score:

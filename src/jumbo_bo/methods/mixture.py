@@ -208,7 +208,7 @@ def _of_shortlist(view: View, cube: Cube, gps: Weighted, chance: Chance | None) 
     before = view.before(0)
 
     def searched() -> tuple[Shortlist, Surrogate]:
-        top = to_beat(before, gps, cube.featurise(view.u))
+        top = to_beat(before, gps, view.u)
         of_trials = improvement(gps, top, may_repeat=True), mixture(gps)
         score, surrogate = of_trials if len(view.u) else _first(before)
         return Shortlist(
@@ -246,7 +246,7 @@ def _searched_again(view: View, found: Shortlist, chance: Chance | None) -> tupl
 
 def _choice(view: View, gps: Weighted, chance: Chance | None) -> Choice:
     tried = np.vstack([view.u, view.pending])
-    top = to_beat(view, gps, view.domain.featurise(tried) if len(view.unknown) else gps[0][1].blocks)
+    top = to_beat(view, gps, tried, None if len(view.unknown) else gps[0][1].blocks)
     if not isinstance(view.domain, Finite):
         return _best(view, improvement(gps, top, may_repeat=True), mixture(gps), chance)
     bound = improvement(gps, top, predict=partial(optimistic, first=BOUNDING))

@@ -19,7 +19,7 @@ from jumbo_bo.data.limits import Limit, met
 from jumbo_bo.data.readers import measured
 from jumbo_bo.explain import Explanation
 from jumbo_bo.space.space import Array, Space
-from jumbo_bo.studies import WHY, explanation, value
+from jumbo_bo.studies import WHY, broken, explanation, value
 
 WORDS = {
     TrialState.COMPLETE: "done",
@@ -39,7 +39,7 @@ class Row:
     u: Array
     why: str  # the sentence of the suggestion, or why the trial failed
     reasons: Explanation | None
-    improved: bool  # better than every trial before it, of those that meet the limits
+    improved: bool  # better than every trial before it, of those that meet the constraints and the limits
     seconds: float = math.nan  # that it took; NaN: not finished, or not known
     quantities: Mapping[str, float] = field(default_factory=dict)  # measured, those with limits
     met: bool = True  # all limits
@@ -64,14 +64,16 @@ def rows(
         state = "failed" if trial.state == TrialState.COMPLETE and math.isnan(y) else WORDS[trial.state]
         state = "forgotten" if trial.number in forgotten else state
         quantities = {name: q for name, q in measured(trial).items() if name in {limit.name for limit in limits}}
-        meets = met(limits, quantities)
-        improved = state == "done" and meets and not (y >= best if direction == "minimize" else y <= best)
+        meets, outside = met(limits, quantities), broken(trial, space)
+        better = state == "done" and not (y >= best if direction == "minimize" else y <= best)
+        improved = better and meets and not outside
         best = y if improved else best
         reasons = _reasons(trial)
         params = {**_suggested(trial), **trial.system_attrs.get("fixed_params", {}), **trial.params}
         if trial.state != TrialState.WAITING:  # an enqueued one may lack the parameters that decide
             params = space.present(params)
         why = " ".join(str(trial.user_attrs[key]) for key in (WHY, "error") if key in trial.user_attrs)
+        why += f" It does not meet {', '.join(outside)}." if outside else ""
         u, took = _place(params, space), _seconds(trial)
         row = Row(trial.number, state, y, params, u, why, reasons, improved, took, quantities, meets)
         found.append(row)

@@ -43,6 +43,7 @@ def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None], wh
         limit,
         file.method,
         file.seed,
+        candidates=file.listed,
         cache=folder,
         bounds=file.bounds or (None, None),
         limits={limit.name: limit.ends for limit in file.limits} or None,

@@ -23,6 +23,7 @@ from functools import partial
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.errors import UserError
+from jumbo_bo.held import holding
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.runner.attempt import Outcome, attempts, failures, outcome, prepare
 from jumbo_bo.runner.book import ERROR, RUNNER, SECONDS, Book, StorageTrouble, best, n_counted, runner
@@ -36,7 +37,7 @@ from jumbo_bo.runner.watching import Running as Running
 from jumbo_bo.runner.watching import Watcher as Watcher
 from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.space import Params
-from jumbo_bo.studies import NUMBERS, follow, holding
+from jumbo_bo.studies import NUMBERS, follow
 
 SHORTEST, LONGEST = 0.05, 0.5  # seconds between two looks at the running attempts
 REFRESH = 5.0  # seconds after which the study is read again, for what others did
@@ -201,17 +202,18 @@ class Coordinator:
         params: Params = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
         if trial.params:  # the first one is written after the decision
             params = {**trial.user_attrs.get(NUMBERS, {}).get("params", {}), **params}
+        if len(params) < space.d:
+            self._optimizer()  # what is wrong with the old runs is no fault of this trial
         try:
             checked = space.checked(params)
+            complete = set(space.active(checked)) <= set(checked)
+            others = holding(self._optimizer(), checked, trial.number) if checked and not complete else None
         except ValueError as error:
             raise _Unusable(error) from None
-        if set(space.active(checked)) <= set(checked):
+        if complete:
             return self.book.complete(trial, space.present(checked))
-        if checked:
-            others = holding(self._optimizer(), checked, trial.number)
-            _, trial, self.trials = self.book.decide(others, trial)
-            return trial
-        self.optimizer, trial, self.trials = self.book.decide(self._optimizer(), trial)
+        after, trial, self.trials = self.book.decide(others or self._optimizer(), trial)
+        self.optimizer = self.optimizer if others else after
         return trial
 
     def _attempt(self, trial: FrozenTrial) -> None:
