@@ -193,3 +193,16 @@ def test_a_file_that_is_none_is_said_to_be(tmp_path, damage):
         path.write_bytes(path.read_bytes().replace(b"told", b"tolt"))
     with pytest.raises(InputError, match="study"):
         Optimizer.load(path)
+
+
+def test_parameters_that_exist_only_under_a_condition(tmp_path):
+    space = Space(PARAMETERS, {"n": "k == 'a'"})
+    optimizer = Optimizer(space, method="gp-ucb")
+    for u in space.sample(np.random.default_rng(0), 8):
+        params = space.decode(u)
+        optimizer.tell(params, params["x"] + (params["k"] == "b") * 0.1)
+    assert set(optimizer.trials["n"].is_null()) == {True, False}
+    assert optimizer.plot("slices").data
+    optimizer.save(tmp_path / "study")
+    assert Optimizer.load(tmp_path / "study").space == space
+    same(optimizer, Optimizer.load(tmp_path / "study"))

@@ -98,7 +98,9 @@ def _quantile(rows: Array, weights: Array, q: float) -> Array:  # (m, d), (m,) -
 
 def slices(optimizer: Optimizer, at: Mapping[str, Any], names: Sequence[str]) -> list[Slice]:
     """Of these parameters, through the configuration `at`."""
-    space, known = optimizer.space, dict(at)
+    space = optimizer.space
+    everywhere = zip(space.names, space.axes, space.encode(at).tolist(), strict=True)  # parameters that exist elsewhere
+    known = {name: axis.decode(u) for name, axis, u in everywhere} | dict(at)
     places = [_places(space, space.names.index(name)) for name in names]
     params: list[Params] = [known | {n: v} for n, some in zip(names, places, strict=True) for _, v in some]
     if not params:

@@ -46,6 +46,7 @@ def save(optimizer: Optimizer, path: str | Path) -> None:
     header = {
         "format": FORMAT,
         "space": {name: distribution_to_json(dist) for name, dist in optimizer.space.distributions.items()},
+        "conditions": dict(optimizer.space.conditions),
         **{name: getattr(optimizer, name) for name in ARGUMENTS},
         "bounds": [b if math.isfinite(b) else None for b in optimizer.bounds],
         "told": [[params, y] for params, y in optimizer.told],
@@ -77,7 +78,8 @@ def load(path: str | Path) -> Optimizer:
             "version of jumbo-bo that wrote it"
         )
     try:
-        space = Space({name: json_to_distribution(text) for name, text in header["space"].items()})
+        dists = {name: json_to_distribution(text) for name, text in header["space"].items()}
+        space = Space(dists, header["conditions"])
         arguments = {name: header[name] for name in ARGUMENTS}
         past = _past(arguments["method"], arrays, space)
         history: Any = Remembered(_from(Kept, arrays["kept"], space), past) if "kept" in arrays else past

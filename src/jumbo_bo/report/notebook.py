@@ -64,7 +64,7 @@ def _panels(kind: str, optimizer: Optimizer, rows: Sequence[Row]) -> list[tuple[
     elif kind == "importance":
         made = along.importance(importance(optimizer))
     else:
-        names = [i.name for i in importance(optimizer)][: along.SLICES]
+        names = [i.name for i in importance(optimizer) if top and i.name in top.params][: along.SLICES]
         cut = slices(optimizer, top.params, names) if top else []
         titles = [TITLES[kind], *[""] * len(cut)]
         made_of = [along.along(s, optimizer.space, rows, top, optimizer.direction) for s in cut if top]

@@ -100,8 +100,8 @@ def parameter_sections(
     )
     sentence += "others, over the whole search space. The lines are 90% intervals: the fewer trials, the longer."
     bars = Section(*titles[0], sentence, along.importance(mattering), tables.importance_table(mattering))
-    names = [i.name for i in mattering][: along.SLICES]
-    cut = slices(optimizer, {name: top.params[name] for name in space.names}, names)
+    names = [i.name for i in mattering if i.name in top.params][: along.SLICES]
+    cut = slices(optimizer, {name: top.params[name] for name in space.names if name in top.params}, names)
     sentence = "What is expected when one parameter changes and the others stay as in the best trial (diamond), with "
     sentence += "the 90% interval; the circles are the other trials, which differ in the other parameters, too. "
     if any(some.old.size for some in cut):
