@@ -123,8 +123,7 @@ class Optimizer(InNotebooks):
         return [self.ask() for _ in range(n)]
 
     def tell(self, suggestion: Suggestion | Mapping[str, Any], value: float) -> None:
-        """The value of a suggestion, or of any configuration of the space, whether it meets the constraints or not. NaN
-        and infinities count as failures."""
+        """The value of a suggestion, or of any configuration of the space. NaN and infinities count as failures."""
         try:
             number = float(value)
         except OverflowError:  # a whole number beyond all floats
