@@ -64,7 +64,7 @@ def _alone(file: StudyFile) -> Iterator[str]:
     else:
         raise UserError(
             f"another `jumbo run` is already running in {file.runs}; wait for it (`jumbo status {file.path}` shows "
-            "its progress), or stop it first. For more trials at once, raise workers in study.toml"
+            "its progress), or stop it first. For more trials at once, stop it and pass --workers"
         )
     try:
         known = folder_id(file.runs)
