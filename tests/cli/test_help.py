@@ -56,8 +56,6 @@ def test_help_loads_no_numerical_library() -> None:
 )
 def test_completion_in_a_shell(line: str, expected: str) -> None:
     asked = {"_JUMBO_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
-    code = "from jumbo_bo.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", "from jumbo_bo.cli import main; main()"]
+    done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [expected]
