@@ -24,8 +24,8 @@ MARKS = (1, 5, 10, 30)
 
 def ranks(case: demo.Case, old_runs: bool, seed: int) -> Array:  # -> (marks,)
     problem = case.problem
-    history = problem.history if old_runs else None
-    optimizer = Optimizer(problem.space, history, problem.direction, MARKS[-1], demo.METHOD, seed, problem.candidates)
+    history, method = (problem.history, demo.METHOD) if old_runs else (None, demo.RIVAL)
+    optimizer = Optimizer(problem.space, history, problem.direction, MARKS[-1], method, seed, problem.candidates)
     best, regret, after = np.inf, np.inf, []
     for trial in range(MARKS[-1]):
         suggestion = optimizer.ask()

@@ -81,7 +81,7 @@ def _demo(screen: Console, options: Options, output: Path) -> None:
             screen.print(_trials(rows, screen.width))
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # nobody else needs it
 
-    columns = (TextColumn("the same search without the old runs"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("a search without the old runs (gp-ucb)"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         rival = list(progress.track(job.rival(case.problem, len(rows), options.seed), total=len(rows)))
     scores = {WITH: job.score(case, rows), WITHOUT: job.score(case, rival)}
@@ -160,7 +160,8 @@ def _conclude(screen: Console, case: Case, options: Options, rows: Sequence[Row]
     screen.print(
         f"In brackets the rank among all {len(case.losses):,} configurations; 1 is the best.\n\n"
         f"{verdict(*scores.values())} This was one run of each, with seed {options.seed}; another --seed gives another "
-        "picture. A trial shows the loss of one training run, the figures above are means of four.\n\n"
+        "picture. The cold start is gp-ucb, a good search without old runs. A trial shows the loss of one training run, "
+        "the figures above are means of four.\n\n"
         f"For many seeds, on the complete tables (62,208 configurations):\n"
         f"      {command('bench')}\n      jumbo bench fcnet-dt --problems {options.target}\n\n"
         "Next, with your own old runs:  jumbo init runs.csv  (docs/tutorial.md). All trials in the browser:\n"
