@@ -1,5 +1,5 @@
 """The bounds of sum_theory.py along runs on FCNet: of `jumbo-joint`, a sum of two kernels, and of the default, an
-average of models. And the gate of `jumbo`: its size, and how often it holds the optimum.
+average of two models. And the gate of `jumbo`: its size, and how often it holds the optimum.
 
 Notation
     Psi     T points tell at most so much, in nats: about the part of the kernel that the old tasks explain (of rank r,
@@ -31,9 +31,8 @@ from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.methods.joint import JumboJoint, joint_kernel
 from jumbo_bo.methods.jumbo import Jumbo
 from jumbo_bo.methods.mixture import JumboMixture
-from jumbo_bo.models.alternatives import alternative, probabilities
 from jumbo_bo.models.gp import GP, Blocks
-from jumbo_bo.models.kernel import cold_kernel, covariance, variance
+from jumbo_bo.models.kernel import Kernel, cold_kernel, covariance, variance
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.search import sum_theory, theory
 from jumbo_bo.search.acquisition import theory_beta
@@ -42,7 +41,7 @@ from jumbo_bo.search.argmax import Finite
 Row = dict[str, Any]
 
 TRIALS, DELTA = 50, 0.1
-MODELS = {"m": "population", "heads": "one of them", None: "alone"}  # by the block of their prior mean
+MODELS, PRIOR = ("population", "alone"), JumboMixture().prior
 SOURCES = ("3 epochs", "other datasets", "unrelated")
 
 
@@ -126,12 +125,13 @@ def bound(rounds: int, points: int, constant: float, gain: float) -> float:
 
 
 def losses(problem: Problem, optimizer: Optimizer, seed: int, trials: int) -> Row:
-    """Log losses along a run of the default: of the average, and of each of its models. A model whose weight has become
-    negligible is not asked any more, but it is still compared."""
+    """Log losses along a run of the default: of the average, and of each of its two models. A model whose weight has
+    become negligible is not asked any more, but it is still compared."""
     noise, recipe = np.random.default_rng([seed, 1]), optimizer.recipe
     assert isinstance(recipe, JumboMixture)
+    kernels: dict[bool, Kernel] = {}  # by whether the old tasks have a part in it
     values: list[float] = []
-    single: list[dict[str, float]] = []
+    single: list[list[float]] = []
     average: list[float] = []
     weight = recipe.prior
     for _ in range(trials):
@@ -139,32 +139,29 @@ def losses(problem: Problem, optimizer: Optimizer, seed: int, trials: int) -> Ro
         suggestion = optimizer.ask()
         value = problem.objective(suggestion.params, noise)
         if values:
-            heard = recipe.models(view)
-            models = {MODELS[kernel.mean]: view.fit(kernel) for kernel in recipe.kernels(view)}
-            weight = sum(w for w, gp in heard if gp.kernel.mean)
+            heard = {gp.kernel.mean is not None: w for w, gp in recipe.models(view)}
+            kernels |= {gp.kernel.mean is not None: gp.kernel for _, gp in recipe.models(view)}
+            weight = heard.get(True, 0.0)
             z = fit_warp(-np.array(values), view.past.warps)(np.array([-value]))
             here = view.domain.featurise(view.space.encode(suggestion.params)[None])
-            single.append({name: log_density(gp, here, float(z[0])) for name, gp in models.items()})
-            average.append(_averaged((w, log_density(gp, here, float(z[0]))) for w, gp in heard))
+            each = [log_density(view.fit(kernels[old]), here, float(z[0])) for old in (True, False)]
+            single.append(each)
+            total = [math.log(w) + each[0 if old else 1] for old, w in heard.items()]
+            average.append(float(np.logaddexp.reduce(total)))
         values.append(value)
         optimizer.tell(suggestion, value)
-    row: Row = {"weight": weight}
-    for name in single[0]:
-        excess = np.cumsum([each[name] for each in single]) - np.cumsum(average)
-        row |= {f"excess_{name}": float(excess[-1]), f"most_{name}": float(excess.max())}
-    return row
-
-
-def _averaged(parts: Iterable[tuple[float, float]]) -> float:
-    """The logarithm of an average of densities, each with its weight and its logarithm."""
-    return float(np.logaddexp.reduce([math.log(w) + density for w, density in parts]))
+    excess = np.cumsum(np.array(single) - np.array(average)[:, None], axis=0)  # (T - 1, 2)
+    most = excess.max(axis=0)
+    return {
+        "weight": weight,
+        "excess_population": float(excess[-1, 0]),
+        "excess_alone": float(excess[-1, 1]),
+        "most_population": float(most[0]),
+        "most_alone": float(most[1]),
+    }
 
 
 def log_density(gp: GP, here: Blocks, z: float) -> float:
-    """Of an observation at one point."""
-    if gp.kernel.mean and gp.kernel.column is None:
-        each = ((float(r), alternative(gp, k)) for k, r in enumerate(probabilities(gp)))
-        return _averaged((r, log_density(one, here, z)) for r, one in each if r > 0)
     mean, sd = gp.predict(here)
     var = float(sd[0]) ** 2 + gp.noise
     return -0.5 * math.log(2 * math.pi * var) - 0.5 * (z - float(mean[0])) ** 2 / var
@@ -190,29 +187,20 @@ def report(rows: list[Row]) -> str:
                 f"{row['T'] * row['range']:.0f}",
             ]
         )
-        most = [_excess(own, name) for name in MODELS.values()]
+        peaks = {name: max(own[f"most_{name}"].to_list()) for name in MODELS}
+        most = [f"{row[f'excess_{name}']:+.2f} (largest {peaks[name]:.2f})" for name in MODELS]
         second.append([row["source"], str(len(own)), f"{row['weight']:.2f}", *most])
         share, size = (f"{row[name]:.1%}" for name in ("optimum_inside", "gate"))
         third.append([row["source"], f"{row['gated']:.0%}", size, share, f"{row['warm_sure_as_used']:.0%}"])
     head = ["old task", "r", "Psi: old + new", "Psi, alone", "I, joint / alone", "residual variance"]
     head += ["bound, joint / alone", "with I", "R_T", "T times the range"]
-    below = ["old task", "runs", "last weight of the old runs", *(f"excess over {name}" for name in MODELS.values())]
+    below = ["old task", "runs", "last weight of the old runs", *(f"excess over {name}" for name in MODELS)]
     seeds = frame["seed"].n_unique()
     title, over = "# The bounds of the default", f"means over problems and {seeds} seed(s); in nats."
-    known = JumboMixture().prior
-    limits = f"{math.log(1 / (1 - known)):.2f} over alone and {math.log(2 / known):.2f} over each of the others"
-    one = f"with one old task, where 'one of them' is left out, {math.log(1 / known):.2f} over population"
-    note = f"Log loss summed over the trials. With fixed hyperparameters the excess is at most {limits}; {one}."
+    limits = f"{math.log(1 / PRIOR):.2f} (population) and {math.log(1 / (1 - PRIOR)):.2f} (alone)"
+    note = f"Log loss summed over the trials. With fixed hyperparameters the excess is at most {limits}."
     parts = [title, f"FCNet, {TRIALS} trials, {over}", "## A sum of two kernels", markdown.table(head, first)]
     gates = ["old task", "rounds with a gate", "its share of the table", "holds the optimum"]
     gates += ["f(x*) in the warm-GP's interval"]
-    parts += ["## An average of models", note, markdown.table(below, second)]
+    parts += ["## An average of two models", note, markdown.table(below, second)]
     return markdown.document(*parts, "## The gate of `jumbo`", markdown.table(gates, third)) + "\n"
-
-
-def _excess(rows: pl.DataFrame, name: str) -> str:
-    found = rows.filter(pl.col(f"excess_{name}").is_not_null()) if f"excess_{name}" in rows.columns else rows.head(0)
-    if found.is_empty():
-        return "-"
-    last, most = found[f"excess_{name}"].to_numpy(), found[f"most_{name}"].to_numpy()
-    return f"{last.mean():+.2f} (largest {most.max():.2f})"

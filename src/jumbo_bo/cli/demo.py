@@ -160,8 +160,8 @@ def _conclude(screen: Console, case: Case, options: Options, rows: Sequence[Row]
     screen.print(
         f"In brackets the rank among all {len(case.losses):,} configurations; 1 is the best.\n\n"
         f"{verdict(*scores.values())} This was one run of each, with seed {options.seed}; another --seed gives another "
-        "picture. The cold start is gp-ucb, a good search without old runs. A trial shows the loss of one training run, "
-        "the figures above are means of four.\n\n"
+        "picture. The cold start is gp-ucb, a good search without old runs. A trial shows the loss of one training "
+        "run, the figures above are means of four.\n\n"
         f"For many seeds, on the complete tables (62,208 configurations):\n"
         f"      {command('bench')}\n      jumbo bench fcnet-dt --problems {options.target}\n\n"
         "Next, with your own old runs:  jumbo init runs.csv  (docs/tutorial.md). All trials in the browser:\n"

@@ -70,7 +70,7 @@ FURTHER = 24  # points that a search hands on to the one with a pending trial mo
 @dataclass(frozen=True)
 class JumboMixture(NetRecipe):
     prior: float = 2 / 3  # weight of the old runs before the first trial
-    one_of: bool = True  # also the model 'one of them', which has half of that weight
+    one_of: bool = False  # also the model 'one of them', which has half of that weight
     initial: int = 3  # space-filling points when there are no old runs
     preset: str | Pretraining = "default"
 
