@@ -12,7 +12,7 @@ from jumbo_bo.models import gp as gps
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.report.tables import transfer_table
 from jumbo_bo.space.space import Space
-from jumbo_bo.transfer import TaskTransfer, TransferReport, _density, _verdict, _weights, transfer
+from jumbo_bo.transfer import TaskTransfer, TransferReport, _density, _verdict, _weights, error, transfer
 
 SPACE = Space({"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)})
 
@@ -70,6 +70,24 @@ def test_weights_are_the_slopes_of_the_posterior_mean(mixed):
         np.testing.assert_allclose(change, weight, atol=1e-9)
 
 
+def test_an_error_smaller_by_half_is_what_a_gain_means():
+    """Of a normal prediction that is right about its own error, halved with everything it depends on."""
+    z = np.random.default_rng(0).standard_normal(1000)
+
+    def density(error):
+        return np.mean(-0.5 * z**2 - np.log(error) - 0.5 * np.log(2 * np.pi))
+
+    assert error(density(0.3) - density(0.6)) == pytest.approx(-0.5)
+    assert TaskTransfer("old", 1.0, density(0.6) - density(0.3), 0.0).error == pytest.approx(1.0)
+
+
+def test_the_trust_is_that_of_the_model_that_makes_the_suggestions(mixed):
+    assert transfer(mixed).trust == pytest.approx(mixed.ask().explanation.trust, abs=1e-12)
+    gated = transfer(study((task("same", good),), 6, method="jumbo-printed"))
+    assert math.isnan(gated.trust)
+    assert "comes from the old runs" not in gated.verdict
+
+
 def test_density_is_that_of_models_that_never_saw_the_trial(mixed):
     view = mixed.view()
     blocks = view.domain.featurise(view.u)
@@ -84,12 +102,12 @@ def test_density_is_that_of_models_that_never_saw_the_trial(mixed):
     assert _density(gp) == pytest.approx(np.mean(densities), abs=1e-6)
 
 
-def test_an_inverted_past_is_used_upside_down():
+def test_an_inverted_past_is_used_in_reverse():
     report = transfer(study((task("same", lambda u: -good(u)),), 12))
     assert report.tasks[0].weight < 0
     assert report.tasks[0].agreement < -0.9
     assert report.gain > 0.1
-    assert "upside down" in report.verdict
+    assert "used in reverse" in report.verdict
 
 
 def test_an_unrelated_past_is_called_that():
@@ -102,7 +120,7 @@ def test_an_unrelated_past_is_called_that():
 @pytest.mark.parametrize(
     ("gain", "agreement", "share", "expected"),
     [
-        (0.5, 0.9, 0.8, "The old runs help: with them, each new result was 1.65 times as likely"),
+        (0.5, 0.9, 0.8, "The old runs help: with them, the error of predictions is 39% smaller"),
         (0.0, 0.7, 0.8, "point the right way"),
         (0.0, 0.1, 0.8, "make no difference"),
         (-0.5, 0.1, 0.1, "are being ignored"),

@@ -5,7 +5,7 @@ The function `pretrain` is not among them, as it needs jax: `from jumbo_bo.learn
 
 Beside this file lie the modules that a program imports, and three that every room may import: errors, extras, paths.
 
-May import: space, data, models, learning, search, methods.
+May import: space, data, models, learning, search, methods, study.
 """
 
 from __future__ import annotations

@@ -91,6 +91,8 @@ class Features(InputTransform, Module):
         if X.shape[-1] != self.space.d:
             raise InputError(f"X has {X.shape[-1]} columns, expected {self.space.d}: {', '.join(self.space.names)}")
         x = torch.cat([_axis_columns(axis, X[..., i]) for i, axis in enumerate(self.space.axes)], dim=-1)
+        if self.space.conditions:
+            x = self._with_rest(x, X)
         blocks = [torch.ones_like(X[..., :1]), x]
         if self.has_net:
             h = 2.0 * x - 1.0
@@ -104,6 +106,13 @@ class Features(InputTransform, Module):
             blocks.append((heads @ s["g_basis"] - s["g_mean"]) / s["g_sd"])
             blocks.append(heads.mean(dim=-1, keepdim=True))
         return torch.cat(blocks, dim=-1)
+
+    def _with_rest(self, x: Tensor, X: Tensor) -> Tensor:  # (..., D), (..., d) -> (..., D)
+        """Fixed columns for parameters that do not exist."""
+        u = X.detach().cpu().numpy().reshape(-1, self.space.d)
+        there = self.space.there(u)[:, list(self.space.groups)]
+        fixed = torch.as_tensor(self.space.transform(u)).to(x).reshape(x.shape)
+        return torch.where(torch.as_tensor(there).reshape(x.shape), x, fixed)
 
 
 class RowMean(Module):

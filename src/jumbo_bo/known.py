@@ -101,20 +101,24 @@ def keep(place: Path, files: Sequence[State], history: History, recipe: Recipe, 
     """Writes what `remembered` will find. Not when a file has changed since: it is unclear what was read then."""
     if look_again(files, [Path(state.path) for state in files]) is None:
         return
-    target, near = old_trials(history.space, history.target, seed), witnesses(history)
     learns = history.tasks and recipe.learns is not None
-    kept = Kept.of(
+    learned = cache.place(recipe, history, seed, place.parent).name if learns else None
+    place.parent.mkdir(parents=True, exist_ok=True)
+    kept_of(history, files, learned, seed).save(place)
+
+
+def kept_of(history: History, files: Sequence[State], learned: str | None, seed: int) -> Kept:
+    target, near = old_trials(history.space, history.target, seed), witnesses(history)
+    return Kept.of(
         history,
         files=tuple(files),
-        learned=cache.place(recipe, history, seed, place.parent).name if learns else None,
+        learned=learned,
         target_u=np.array([t.u for t in target]).reshape(len(target), history.space.d),
         target_y=np.array([t.y for t in target]),
         near_u=near.u,
         near_task=near.task,
         near_value=near.value,
     )
-    place.parent.mkdir(parents=True, exist_ok=True)
-    kept.save(place)
 
 
 def remembered(place: Path, paths: Sequence[Path], recipe: Recipe, space: Space) -> Remembered | None:

@@ -11,22 +11,25 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
+from optuna.distributions import BaseDistribution
 
 from jumbo_bo.checks import checked_bounds, checked_recipe, told_points
-from jumbo_bo.data.history import History
+from jumbo_bo.data.frames import Roles
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.errors import InputError, brief
 from jumbo_bo.explain import UNKNOWN, Prediction, Said, explained, interval_reach, predictions, said
-from jumbo_bo.known import Known, Remembered
+from jumbo_bo.given import given
+from jumbo_bo.known import Known
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import DEFAULT, Choice, Recipe, Surrogate, View, name_of
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.threads import one_thread
+from jumbo_bo.notebook import InNotebooks
 from jumbo_bo.paths import at_home
 from jumbo_bo.remaining import Goal, chance
 from jumbo_bo.search.argmax import Domain, domain_of, sobol
@@ -44,21 +47,22 @@ __all__ = ["BestTrial", "Direction", "Optimizer", "Suggestion"]
 FAILED = math.nan
 
 
-class Optimizer:
+class Optimizer(InNotebooks):
     """Suggests configurations of `space` and learns from their values.
 
-    history     old runs of related problems, or what was learned from them (`Optimizer.past`)
+    history     old runs of related problems: a `History`, a table, or what was learned (`Optimizer.past`)
     n_trials    the budget, if known: exploration fades towards its end
     method      a name from METHODS, or a recipe such as Jumbo(threshold=0.05)
     candidates  configurations to choose from, instead of the whole space
     cache       folder where what was learned is kept and shared between processes; None: learned here, not kept
     bounds      the smallest and the largest value that is possible, where intervals end; None: no such end
+    columns     what the columns of a table are, as in `History.from_frame`; the rest is guessed
     """
 
     def __init__(
         self,
-        space: Space,
-        history: History | Past | Remembered | None = None,
+        space: Space | Mapping[str, BaseDistribution],
+        history: Any = None,
         direction: Direction = "minimize",
         n_trials: int | None = None,
         method: str | Recipe = DEFAULT,
@@ -66,9 +70,10 @@ class Optimizer:
         candidates: Sequence[Params] | None = None,
         cache: str | Path | None = None,
         bounds: tuple[float | None, float | None] = (None, None),
+        **columns: Unpack[Roles],
     ) -> None:
-        self.space = space
-        self.history = history
+        space, history = given(space, history, direction, columns)
+        self.space, self.history = space, history
         self.direction = direction
         self.n_trials = n_trials
         self.recipe = checked_recipe(method, space, history, direction, n_trials)
@@ -261,7 +266,7 @@ class Optimizer:
     def _suggestion(self, choice: Choice, view: View, warp: Warp) -> Suggestion:
         best = choice.best
         listed = self.candidates is not None and best.index is not None
-        params = dict(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
+        params = self.space.present(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
         here, prediction = None, UNKNOWN
         if choice.surrogate is not None:
             here = said(choice.surrogate, self._domain.featurise(best.u[None]))
@@ -291,4 +296,4 @@ class Optimizer:
             return
         u = self.space.encode(suggestion)
         self._pending.remove(u)
-        self._trials.append(Trial(u, dict(suggestion), y))
+        self._trials.append(Trial(u, self.space.present(suggestion), y))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ import optuna
 from optuna import Study
 from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
-from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo import studies
@@ -32,8 +31,10 @@ from jumbo_bo.methods import DEFAULT, Recipe
 from jumbo_bo.optimizer import Direction, Optimizer
 from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.space import Params, Space
+from jumbo_bo.space.structure import Seen, learned_space
 
 USER_CACHE = Path("~/.cache/jumbo-bo")  # stands for learned.default_folder(), which is looked up when a sampler is made
+CONDITIONAL = "pass search_space=Space(..., conditions=...) to optimize it from the first trial on"
 ANY = Space({"x": FloatDistribution(0, 1)})
 
 _logger = optuna.logging.get_logger(f"optuna.{__name__}")  # below Optuna's, so its verbosity counts here too
@@ -44,8 +45,9 @@ class JumboSampler(BaseSampler):
 
     history         old runs of related problems, or what was learned from them (`Optimizer.past`)
     search_space    the parameters to optimize: a Space, or a dict of distributions. Without it: those of the history,
-                    else those that the source studies share, else those that all finished trials of the running study
-                    share (then there are no old runs to learn from)
+                    else those of the source studies, else those of the finished trials of the running study (then there
+                    are no old runs to learn from). Of parameters that not all of these trials have, it learns when they
+                    exist
     method          a name from METHODS, or a recipe such as Jumbo(threshold=0.05)
     n_trials        the budget, if known: exploration fades towards its end
     seed            the same for all processes of a study, or None in all of them
@@ -86,7 +88,8 @@ class JumboSampler(BaseSampler):
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         if self._space is not None:
             return dict(self._space.distributions)
-        return _varied(intersection_search_space(studies.remembered(study._storage, study._study_id)))
+        found = self._found(study)
+        return {} if found is None else dict(found.distributions)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -94,9 +97,11 @@ class JumboSampler(BaseSampler):
         self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}
-        space = self._space or Space(search_space)
+        space = self._space or self._found(study)
+        if space is None or not space.conditions:
+            space = self._space or Space(search_space)
         fixed = _fixed(study, trial, space)
-        if len(fixed) == space.d:
+        if set(space.active(fixed)) <= set(fixed):
             return {}
         with self._lock:
             try:
@@ -106,11 +111,16 @@ class JumboSampler(BaseSampler):
                 params = space.decode(space.sample(np.random.default_rng([self._seed, trial.number]), 1)[0])
         return {name: value for name, value in params.items() if name in search_space}
 
+    def _found(self, study: Study) -> Space | None:
+        """What the finished trials of the running study tell of its parameters."""
+        trials = studies.remembered(study._storage, study._study_id)
+        return learned_space([_seen(trials, (TrialState.COMPLETE,))])
+
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         self._raise_error_if_multi_objective(study)
-        self._say_independent(study, param_name)
+        self._say_independent(study, trial, param_name)
         text = f"{self._seed} {trial.number} {param_name}"  # no generator whose state could get lost
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])
         return RandomSampler(seed).sample_independent(study, trial, param_name, param_distribution)
@@ -156,12 +166,21 @@ class JumboSampler(BaseSampler):
         # Without a seed only the suggestions differ from study to study; what is learned can be shared.
         return new(0).restarted(seed=self._seed) if self._fresh else new(self._seed)
 
-    def _say_independent(self, study: Study, name: str) -> None:
+    def _say_independent(self, study: Study, trial: FrozenTrial, name: str) -> None:
         if "independent" in self._said:
             return
-        if self._space is None:
-            if not study._get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
-                return  # nobody knows the search space before the first trial
+        finished = study._get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if self._space is None and not finished:
+            return  # nobody knows the search space before the first trial
+        if self._space is None and not any(name in t.params for t in finished):
+            problem = f"{name!r} is in no finished trial yet"
+            self._say("new", f"{problem}, so it is drawn at random; {CONDITIONAL}. This message is shown once.")
+            return
+        space = self._found(study) if self._space is None else self._space
+        if space is not None and name in space.conditions and name not in space.active(trial.params):
+            problem = f"{name!r} is asked for where its condition ({space.conditions[name]}) does not hold"
+            fix = CONDITIONAL if self._space is None else "change the condition, or do not ask for it there"
+        elif self._space is None:
             problem = f"{name!r} is not in every finished trial with the same range"
             fix = "pass search_space= to optimize it from the first trial on"
         elif name in self._space.distributions:
@@ -215,7 +234,7 @@ def _space_and_history(
             )
         return space, history
     if history is not None:
-        _check_same(history.space, space or history.space)
+        _check_same(history.space, search_space or history.space)
         space = history.space  # the same parameters, perhaps in another order
     if sources:
         space = space or _shared(sources)
@@ -224,8 +243,13 @@ def _space_and_history(
     return space, history
 
 
-def _check_same(made_for: Space, asked: Space) -> None:
-    there, here = made_for.distributions, asked.distributions
+def _check_same(made_for: Space, asked: Space | Mapping[str, BaseDistribution]) -> None:
+    there, here = made_for.distributions, asked.distributions if isinstance(asked, Space) else asked
+    if isinstance(asked, Space) and there == here and made_for.conditions != asked.conditions:
+        raise InputError(
+            f"history was made for other conditions: {dict(made_for.conditions)} there and {dict(asked.conditions)} "
+            "here; read the old runs again with this search space"
+        )
     if there != here:
         name = next(name for name in {**there, **here} if there.get(name) != here.get(name))
         raise InputError(
@@ -235,17 +259,19 @@ def _check_same(made_for: Space, asked: Space) -> None:
 
 
 def _shared(sources: Sequence[Study]) -> Space:
-    """The parameters that all finished trials of all studies have, each with one range."""
-    first, *rest = [intersection_search_space(s.get_trials(deepcopy=False), include_pruned=True) for s in sources]
-    shared = {name: dist for name, dist in first.items() if all(other.get(name) == dist for other in rest)}
-    if not _varied(shared):
+    """The parameters of the finished trials of all studies, each with one range, and the conditions of those that not
+    all have."""
+    finished = TrialState.COMPLETE, TrialState.PRUNED
+    seen = [_seen(s.get_trials(deepcopy=False), finished) for s in sources]
+    shared = learned_space(seen) if all(seen) else None
+    if shared is None:
         names = ", ".join(repr(s.study_name) for s in sources)
         raise InputError(f"the trials of {names} share no parameter with the same range; pass search_space=")
-    return Space(_varied(shared))
+    return shared
 
 
-def _varied(distributions: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
-    return {name: dist for name, dist in distributions.items() if not dist.single()}
+def _seen(trials: Iterable[FrozenTrial], states: Container[TrialState]) -> list[Seen]:
+    return [Seen(t.params, t.distributions) for t in trials if t.state in states]
 
 
 def _fixed(study: Study, trial: FrozenTrial, space: Space) -> Params:

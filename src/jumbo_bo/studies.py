@@ -163,11 +163,11 @@ def holding(optimizer: Optimizer, fixed: Params, number: int) -> Optimizer:
     values = [space.axes[i].encode([fixed[space.names[i]]])[0] for i in columns]
     if space.cardinality is not None and space.cardinality <= GRID_LIMIT:
         u = space.grid()
-        u = u[np.all(np.abs(u[:, columns] - values) < 1e-9, axis=1)]
+        u = u[np.all((np.abs(u[:, columns] - values) < 1e-9) | ~space.there(u)[:, columns], axis=1)]
     else:
-        u = space.sample(rng, MOST_HELD)
-        u[:, columns] = values
-    candidates = [space.decode(row) | fixed for row in rng.permutation(u)[:MOST_HELD]]
+        u = rng.random((MOST_HELD, space.d))
+        u[:, columns] = values  # before it is known which parameters exist
+    candidates = [space.present(space.decode(row) | fixed) for row in rng.permutation(u)[:MOST_HELD]]
     return optimizer.restarted(candidates)
 
 
@@ -232,7 +232,7 @@ def configuration(trial: FrozenTrial, space: Space) -> Params | None:
     A suggested parameter that the objective never asked for keeps its suggested value."""
     known = _known(trial)
     try:
-        params = {name: known[name] for name in space.names}
+        params = {name: known[name] for name in space.active(known)}
         space.encode(params)
     except (KeyError, ValueError):
         return None

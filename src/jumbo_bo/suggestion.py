@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from jumbo_bo.explain import Explanation, Prediction
+from jumbo_bo.notebook import html_of_suggestion
 from jumbo_bo.space.space import Params
 
 
@@ -23,6 +24,9 @@ class Suggestion:
     def predicted(self) -> Prediction:
         """In the user's units."""
         return self.explanation.predicted
+
+    def _repr_html_(self) -> str:
+        return html_of_suggestion(self)
 
 
 class BestTrial(NamedTuple):

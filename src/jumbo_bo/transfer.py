@@ -3,9 +3,10 @@
 Notation
     z           (n,)    finished trials, standardised, larger is better
     head k      (n,)    what old task k predicts for them, in its standardised units
-    weight      what one unit of head k adds to the joint model's prediction; below zero: used upside down
+    weight      what one unit of head k adds to the joint model's prediction; below zero: good there is bad here
     gain        mean log density of a trial predicted from all others, minus the same for the cold-GP, which has no
-                old runs. In nats per trial: +0.7 means that with the old runs each result is twice as likely
+                old runs. The density of a normal prediction is as large as its error is small, so a gain is an error
+                that is smaller by the share 1 - exp(-gain), see `error`
     agreement   Spearman correlation of head k and z; 0 is no better than guessing
 
 Each gain is that of a joint model with this one old task, so tasks can be compared; the gain of all is that of the
@@ -24,7 +25,7 @@ from jumbo_bo.data.likeness import spearman
 from jumbo_bo.data.summary import SHOWN
 from jumbo_bo.explain import trust
 from jumbo_bo.learning.features import FeatureNet
-from jumbo_bo.methods.base import View, gp_surrogate
+from jumbo_bo.methods.base import View
 from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.kernel import cold_kernel
@@ -34,7 +35,7 @@ from jumbo_bo.search.argmax import sobol
 Array = npt.NDArray[np.float64]
 
 ENOUGH = 5  # trials before a verdict
-CLEAR = 0.05  # nats per trial: less is no difference
+CLEAR = 0.05  # of a gain: less is no difference
 ALIKE = 0.3  # rank agreement of old tasks that point the right way
 MOST_TASKS = 20  # that get a model of their own, the ones with the largest weights
 RECENT = 100  # trials a gain is measured on; each costs a fit per task
@@ -47,12 +48,26 @@ class TaskTransfer:
     gain: float  # NaN when not measured
     agreement: float  # NaN when either side is constant
 
+    @property
+    def error(self) -> float:
+        """What the task does to the error of predictions: -0.2 means that it is 20 % smaller."""
+        return error(self.gain)
+
+
+def error(gain: float) -> float:
+    """The change of the error of predictions that has this gain.
+
+    >>> round(error(math.log(2)), 6)
+    -0.5
+    """
+    return math.expm1(-gain)
+
 
 @dataclass(frozen=True)
 class TransferReport:
     tasks: tuple[TaskTransfer, ...]  # the most helpful first
     gain: float  # of all old tasks together; NaN before the second trial
-    trust: float  # share of the predictions' variation that comes from the old runs
+    trust: float  # share of the predictions' variation that comes from the old runs; NaN when that cannot be said
     n_trials: int
     verdict: str
 
@@ -60,9 +75,9 @@ class TransferReport:
         lines = [self.verdict]
         if self.tasks:
             width = max(8, *(len(t.name) for t in self.tasks[:SHOWN]))
-            lines.append(f"{'old task':{width}}  weight    gain  agreement")
+            lines.append(f"{'old task':{width}}  weight   error  agreement")
             shown = self.tasks[:SHOWN]
-            lines += [f"{t.name:{width}}  {t.weight:+6.2f}  {t.gain:+6.2f}  {t.agreement:+9.2f}" for t in shown]
+            lines += [f"{t.name:{width}}  {t.weight:+6.2f}  {t.error:+6.0%}  {t.agreement:+9.2f}" for t in shown]
             lines += [f"... and {len(self.tasks) - SHOWN:,} more old tasks"] if len(self.tasks) > SHOWN else []
         return "\n".join(lines)
 
@@ -77,7 +92,8 @@ def transfer(optimizer: Optimizer) -> TransferReport:
     blocks, z = view.domain.featurise(points), view.z[-RECENT:]
     joint = gps.fit(joint_kernel(view), blocks, z)
     reference = view.domain.featurise(view.space.snap(sobol(view.space.d, 256, np.random.default_rng(0))))
-    share = trust(gp_surrogate(joint), reference) or 0.0
+    share = trust(optimizer.recipe.surrogate(view), reference)  # of the model that makes the suggestions
+    share = math.nan if share is None else share
     heads = net.predictions(view.space.transform(points))  # (n, K)
     weights = _weights(joint, net)
     cold = _density(gps.fit(cold_kernel(view.space), blocks, z))
@@ -134,26 +150,27 @@ def _without_old_runs(optimizer: Optimizer) -> str:
 
 
 def _verdict(tasks: list[TaskTransfer], gain: float, share: float, n: int) -> str:
-    used = f"{share:.0%} of what the model predicts comes from the old runs"
+    used = "" if math.isnan(share) else f"{share:.0%} of what the model predicts comes from the old runs"
+    also = used and f", and {used}"
     if n < ENOUGH:
-        return f"Too early to tell: {n} trials, {ENOUGH} needed; {used}."
+        return f"Too early to tell: {n} trials, {ENOUGH} needed{used and f'; {used}'}."
     best = tasks[0]
     if gain > CLEAR:
-        upside = " It is used upside down: what was good there is bad here." if best.weight < -CLEAR else ""
+        reverse = " It is used in reverse: what was good there is bad here." if best.weight < -CLEAR else ""
         return (
-            f"The old runs help: with them, each new result was {math.exp(gain):.3g} times as likely under the model, "
-            f"and {used}. Most of the help comes from {best.name} (rank agreement {best.agreement:+.2f}).{upside}"
+            f"The old runs help: with them, the error of predictions is {-error(gain):.0%} smaller{also}. "
+            f"Most of the help comes from {best.name} (rank agreement {best.agreement:+.2f}).{reverse}"
         )
     agreement = float(np.median([t.agreement for t in tasks if math.isfinite(t.agreement)] or [0.0]))
     typical = f"a typical old task ranks the new trials with an agreement of {agreement:+.2f}"
     if gain >= -CLEAR and agreement >= ALIKE:
         by_now = "but by now the new trials say as much on their own"
-        return f"The old runs point the right way ({typical}), {by_now}; {used}."
+        return f"The old runs point the right way ({typical}), {by_now}{used and f'; {used}'}."
     if gain >= -CLEAR:
         without = "the new trials are predicted equally well without them"
-        return f"The old runs make no difference: {without}; {typical}, and {used}."
+        return f"The old runs make no difference: {without}; {typical}{also}."
     state = "are being ignored" if share < 0.2 else "mislead"
     return (
-        f"The old runs {state}: without them, each new result would be {math.exp(-gain):.3g} times as likely under the "
-        f"model; {typical}, and {used}. If this persists, start the study without them or with other old tasks."
+        f"The old runs {state}: with them, the error of predictions is {error(gain):.0%} larger; {typical}{also}. "
+        "If this persists, start the study without them or with other old tasks."
     )

@@ -67,7 +67,7 @@ class Trials:
 
     def first(self, n: int) -> Trials:
         """As they were after n of them: the scale of their values too."""
-        return replace(self, rows=self.rows[:n])
+        return self if n == len(self) else replace(self, rows=self.rows[:n])
 
     @cached_property
     def u(self) -> Array:
@@ -126,6 +126,11 @@ class Pending:
     @property
     def points(self) -> list[Array]:
         return [*self._elsewhere, *(u for _, u in self._asked.values())]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Of those suggested here."""
+        return list(self._asked)
 
     def add(self, number: int, params: Params, u: Array) -> None:
         self._asked[number] = params, u

@@ -35,7 +35,8 @@ SPACE = Space(
         "activation": CategoricalDistribution(("relu", "tanh", NASTY)),
     }
 )
-PLOTS = ["progress", "calibration", "parallel", "voices", "trust", "transfer", "map"]
+PLOTS = ["progress", "importance", "slices-0", "slices-1", "slices-2", "parallel", "transfer", "trust", "voices"]
+PLOTS += ["calibration", "map", "durations"]
 
 
 def finished(space: Space, number: int, params: Params, value: float | None, user: dict[str, Any]) -> FrozenTrial:
@@ -218,5 +219,5 @@ def test_any_study_is_drawn(tab: Page, tmp_path: Path, name: str) -> None:
     assert (tab.run("innerWidth"), tab.run(OVERFLOW)) == (375, 0)
     drawn = tab.run(DRAWN)
     assert all(marks > 0 for marks, _, _ in drawn.values()), drawn
-    assert len(drawn) == (0 if name == "empty" else 1 if name == "failed" else 2)
+    assert len(drawn) == (0 if name == "empty" else 2 if name == "failed" else 3)
     assert tab.run("window.broken") is None

@@ -31,7 +31,9 @@ SPACE = Space(
         "act": CategoricalDistribution(("relu", "tanh")),
     }
 )
-IDS = ["summary", "progress", "calibration", "parallel", "voices", "trust", "transfer", "map", "trials"]
+IDS = ["summary", "progress", "importance", "slices", "parallel", "transfer", "trust", "voices", "calibration", "map"]
+IDS += ["space", "durations", "trials"]
+WORDS = ("summary", "space", "trials")  # sections without a plot
 FEW = [0.4, None, 0.2]
 START = datetime(2024, 5, 1, 12)
 
@@ -64,6 +66,7 @@ def trial(
     made.number = number
     if made.state.is_finished():
         made.datetime_complete = START + timedelta(minutes=number)
+        made.datetime_start = made.datetime_complete - timedelta(seconds=45)
     return made
 
 

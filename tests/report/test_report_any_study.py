@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import create_trial
-from report_pages import FEW, IDS, SPACE, Reader, explanation, plots, sections, study, trial
+from report_pages import FEW, IDS, SPACE, WORDS, Reader, explanation, plots, sections, study, trial
 
 from jumbo_bo.explain import Explanation
 from jumbo_bo.optimizer import Optimizer
@@ -37,7 +37,7 @@ def test_any_study_renders(values: list[float | None], space: Space, reasons: Ex
     html = page("w", space, "minimize", study(values, space=space, reasons=reasons))
     assert list(sections(html)) == IDS
     drawn = plots(html)
-    for name in IDS[1:-1]:
+    for name in [name for name in IDS if name not in WORDS]:
         gap = "class=gap" in sections(html)[name]
         assert gap != (f"plot-{name}" in drawn), f"{name} has neither a plot nor a reason why not"
 

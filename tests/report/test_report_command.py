@@ -52,7 +52,7 @@ def test_command_writes_the_page_and_says_where(folder: Path, options: tuple[str
     assert "MB" in result.output
     assert "open it in a browser" in result.output
     words = Reader((folder / "report.html").read_text()).words
-    assert "trial 0; looking for the lowest" in words
+    assert "in trial 0; 2 trials have a value." in words
     assert ("not read" in words) == bool(options)
     assert command("study.toml", "--output", "friday.html", *options).exit_code == 0
     assert (folder / "friday.html").read_bytes() == (folder / "report.html").read_bytes()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
-from report_pages import FEW, SPACE, Reader, explanation, full_page, plots, study, trial
+from report_pages import FEW, IDS, SPACE, WORDS, Reader, explanation, full_page, plots, study, trial
 
 from jumbo_bo.neighbours import OldRun
 from jumbo_bo.report import page, write
@@ -49,8 +49,8 @@ def test_the_page_can_be_read_by_everyone() -> None:
     reader = Reader(full_page())
     assert reader.all("html") == [{"lang": "en"}]
     assert "widgets" in reader.words
-    drawn = [attrs for attrs in reader.all("div") if "plot" in str(attrs.get("class"))]
-    assert len(drawn) == 7
+    drawn = [attrs for attrs in reader.all("div") if attrs.get("class") == "plot"]
+    assert len(drawn) == len(IDS) - len(WORDS) + SPACE.d - 1
     assert all(attrs.get("role") == "img" and attrs.get("aria-label") for attrs in drawn)
     targets = {attrs["id"] for _, attrs in reader.tags if "id" in attrs}
     assert {str(a["href"])[1:] for a in reader.all("a")} <= targets

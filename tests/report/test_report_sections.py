@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 from optuna.trial import TrialState
-from report_pages import IDS, SPACE, Reader, explanation, full_page, marks, plots, sections, study, trial
+from report_pages import IDS, SPACE, WORDS, Reader, explanation, full_page, marks, plots, sections, study, trial
 
 from jumbo_bo.report import page
 
@@ -16,15 +16,16 @@ from jumbo_bo.report import page
 def test_all_sections_in_order_with_one_heading_each() -> None:
     html = full_page()
     assert list(sections(html)) == IDS
-    assert set(plots(html)) == {f"plot-{name}" for name in IDS if name not in ("summary", "trials")}
+    single = {f"plot-{name}" for name in IDS if name not in (*WORDS, "slices")}
+    assert set(plots(html)) == {*single, *(f"plot-slices-{k}" for k in range(SPACE.d))}
     headings = [tag for tag, _ in Reader(html).tags if re.fullmatch("h[1-6]", tag)]
-    assert headings == ["h1", "h2", "h3", *["h2"] * 8]
+    assert headings == ["h1", "h2", "h3", *["h2"] * (len(IDS) - 1)]
 
 
 def test_summary() -> None:
     words = Reader(sections(full_page())["summary"]).words
-    best_value = "trial 4; looking for the lowest"
-    for expected in ("0.3", best_value, "1 failed", "1 running", "75%", "The old runs help a lot."):
+    best_value = "Best so far: 0.3, in trial 4; 4 trials have a value."
+    for expected in ("0.3", best_value, "1 failed", "1 running", "50%", "The old runs help a lot."):
         assert expected in words
     best = trial(4).params
     assert all(f"{name} {value}" in words for name, value in best.items())
@@ -44,7 +45,7 @@ def test_a_pruned_trial_is_shown_but_is_never_the_best() -> None:
     pruned.intermediate_values = {0: 0.5, 1: 0.1}
     html = page("w", SPACE, "minimize", [trial(0, 0.4), pruned])
     assert marks(html, "progress")["pruned, last value"]["y"] == [0.1]
-    assert "trial 0; looking for the lowest" in Reader(html).words
+    assert "Best so far: 0.4, in trial 0; 1 trial has a value." in Reader(html).words
 
 
 def test_an_infinite_value_counts_as_failed() -> None:
@@ -82,7 +83,17 @@ def test_old_and_new_voices_and_trust() -> None:
     voices = marks(html, "voices")
     assert voices["old runs"]["y"] == [1.0] * 6
     assert voices["together"]["y"] == [0.75] * 6
-    assert plots(html)["plot-trust"]["data"][0]["y"] == [0.75] * 6
+    before, now = plots(html)["plot-trust"]["data"]
+    assert before["y"] == [0.75] * 6
+    assert (now["x"], now["y"]) == ([6], [0.5])
+
+
+def test_the_trust_of_the_report_is_the_same_everywhere() -> None:
+    """That of the transfer report; without one, that of the last trial."""
+    assert "Trust in the old runs 50% of the model's predictions, now" in Reader(sections(full_page())["summary"]).words
+    html = page("w", SPACE, "minimize", [trial(0, 0.4, explanation())])
+    assert "75% of the model's predictions, at trial 0" in Reader(sections(html)["summary"]).words
+    assert len(plots(html)["plot-trust"]["data"]) == 1
 
 
 def test_the_gate_is_shown_when_there_is_no_share_of_trust() -> None:
@@ -107,8 +118,50 @@ def test_map_has_a_sample_of_the_old_runs_and_all_trials() -> None:
 def test_transfer_has_a_bar_and_a_row_for_every_task() -> None:
     html = full_page()
     bars = marks(html, "transfer")
-    assert (bars["weight"]["x"], bars["gain"]["x"]) == ([0.5], [0.25])
-    assert "task-a +0.50 +0.25 +0.90" in Reader(sections(html)["transfer"]).words
+    assert (bars["weight"]["x"], bars["error"]["x"]) == ([0.5], [pytest.approx(math.exp(-0.25) - 1)])
+    assert "task-a +0.50 -22% +0.90" in Reader(sections(html)["transfer"]).words
+
+
+@pytest.mark.parametrize(("direction", "bad"), [("minimize", 50.0), ("maximize", -50.0)])
+def test_a_bad_trial_does_not_flatten_the_curve(direction: str, bad: float) -> None:
+    values = [0.5, 0.4, bad, 0.45, 0.6, 0.55]
+    html = page("w", SPACE, direction, study(values))
+    drawn, axis = marks(html, "progress"), plots(html)["plot-progress"]["layout"]["yaxis"]
+    assert axis["type"] == "linear"
+    low, high = axis["range"]
+    assert 0.3 < low < 0.4 < 0.6 < high < 0.7
+    far = drawn["far off"]
+    assert (far["x"], far["text"]) == ([2], [f"{bad:.4g}"])
+    assert all(low <= y <= high for trace in drawn.values() for y in trace["y"])
+    assert 2 not in [*drawn["trial"]["x"], *drawn["improvement"]["x"]]
+
+
+def test_what_matters_and_one_parameter_at_a_time() -> None:
+    html = full_page()
+    bars = plots(html)["plot-importance"]["data"][0]
+    assert sorted(bars["y"]) == [0, 1, 2]
+    assert all(0 <= low <= share <= 1.2 for low, share in zip(bars["error_x"]["arrayminus"], bars["x"], strict=True))
+    for k in range(SPACE.d):
+        drawn = marks(html, f"slices-{k}")
+        assert {"predicted", "old runs", "best"} <= set(drawn)
+        assert drawn["best"]["y"] == [0.3]
+    assert "90%" in Reader(sections(html)["importance"]).words
+
+
+def test_space_and_durations() -> None:
+    found = sections(full_page())
+    words = Reader(found["space"]).words
+    assert "units an integer in [16, 512]" in words
+    assert "lr a number in [1e-05, 0.1], on a log scale" in words
+    assert (
+        "5 finished trials took 4 min in all, half of them at most 45 s each, the longest 45 s."
+        in Reader(found["durations"]).words
+    )
+
+
+def test_no_invented_words() -> None:
+    text = re.sub(r"<script>.*?</script>", "", full_page(), flags=re.DOTALL)
+    assert not re.search(r"\bnats?\b|upside down|main direction|times as (likely|expected)", text)
 
 
 def test_table_of_trials() -> None:

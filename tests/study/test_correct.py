@@ -13,6 +13,7 @@ from jumbo_bo.errors import UserError
 from jumbo_bo.study.correct import Wishes, corrected
 from jumbo_bo.study.guess import Guess
 from jumbo_bo.study.study_file import span
+from jumbo_bo.study.table import Table
 
 RNG = np.random.default_rng(2)
 N = 60
@@ -28,14 +29,15 @@ FRAME = pl.DataFrame(
         "score": RNG.normal(size=N),
     }
 )
+TABLE = Table(FRAME, N)
 FIRST = Wishes(objective="loss")
 
 
 def after(*texts: str) -> Guess:
     wishes = FIRST
     for text in texts:
-        wishes = corrected(wishes, FRAME, wishes.guess(FRAME), text)
-    return wishes.guess(FRAME)
+        wishes = corrected(wishes, FRAME, wishes.guess(TABLE), text)
+    return wishes.guess(TABLE)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +95,7 @@ def test_roles() -> None:
         ("lr = 1 to 2 (log, step 0.1)", "and has no step"),
         ("size = 1 to 2 (integer, step 0.5)", "not whole"),
         ("lr = 0 to 1 step -1", "cannot be used"),
+        ("lr = 0 to 1, when gpu == 'A100'", "leave out 'when ...'"),
         ("solvent = DMG | THF", "never 'DMG'; did you mean 'DMF'?"),
         ("size = 1 | 1", "cannot be used"),
         ("gpu = 1 to 2", ""),

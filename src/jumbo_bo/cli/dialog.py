@@ -11,10 +11,9 @@ from rich.console import Console
 from jumbo_bo.errors import UserError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from jumbo_bo.study.correct import Wishes
     from jumbo_bo.study.guess import Guess
+    from jumbo_bo.study.table import Table
 
 QUESTION = """
 Is this right? Enter writes it, q writes nothing.
@@ -33,13 +32,11 @@ def possible(screen: Console) -> bool:
     return screen.is_terminal and sys.stdin.isatty()
 
 
-def agreed(
-    screen: Console, frame: pl.DataFrame, wishes: Wishes, show: Callable[[Guess, Guess | None], None]
-) -> Guess | None:
+def agreed(screen: Console, table: Table, wishes: Wishes, show: Callable[[Guess, Guess | None], None]) -> Guess | None:
     """What is written in the end; None: nothing. `show` is given the guess, and after a correction the one before."""
     from jumbo_bo.study.correct import corrected
 
-    wishes, guessed = _with_objective(screen, frame, wishes)
+    wishes, guessed = _with_objective(screen, table, wishes)
     if guessed is None:
         return None
     show(guessed, None)
@@ -53,8 +50,8 @@ def agreed(
             screen.print(HELP)
             continue
         try:
-            changed = corrected(wishes, frame, guessed, answer)
-            found = changed.guess(frame)
+            changed = corrected(wishes, table.frame, guessed, answer)
+            found = changed.guess(table)
         except UserError as error:
             screen.print(str(error), style="red")
             continue
@@ -62,7 +59,7 @@ def agreed(
         wishes, guessed = changed, found
 
 
-def _with_objective(screen: Console, frame: pl.DataFrame, wishes: Wishes) -> tuple[Wishes, Guess | None]:
+def _with_objective(screen: Console, table: Table, wishes: Wishes) -> tuple[Wishes, Guess | None]:
     """Asks for the objective when it cannot be guessed."""
     from dataclasses import replace
 
@@ -71,14 +68,14 @@ def _with_objective(screen: Console, frame: pl.DataFrame, wishes: Wishes) -> tup
 
     while True:
         try:
-            return wishes, wishes.guess(frame)
+            return wishes, wishes.guess(table)
         except Unclear as unclear:
             columns = list(unclear.candidates)
         screen.print(f"Which column is the result that you want to improve? One of {', '.join(columns)} (q: none)")
         answer = _answer("> ")
         if answer.lower() in ("", "q", "quit", "exit"):
             return wishes, None
-        if answer in frame.columns:
+        if answer in table.frame.columns:
             wishes = replace(wishes, objective=answer)
         else:
             screen.print(f"There is no column {answer!r}{closest(answer, columns)}", style="red")

@@ -46,7 +46,9 @@ def data(history: History, rename: Mapping[str, str]) -> dict[str, Any]:
             name: {"used": used.get(name, 0), "read": n, "constant": name in {t.name for t in history.constant}}
             for name, n in sorted(read.items())
         },
-        "parameters": {name: span(dist) for name, dist in history.space.distributions.items()},
+        "parameters": {
+            name: span(dist, history.space.conditions.get(name)) for name, dist in history.space.distributions.items()
+        },
         "renamed": dict(rename),
         "sources": [asdict(report) for report in history.reports],
         "correlations": {
@@ -83,7 +85,7 @@ def _show_columns(screen: Console, history: History, rename: Mapping[str, str]) 
         lacking = [r.source for r in history.reports if name in r.missing]
         source = column.get(name, name) if len(lacking) < len(history.reports) else "-"
         where = f" (missing in {len(lacking)} of {len(history.reports)} sources)" if lacking else ""
-        table.add_row(name, span(dist), source + where)
+        table.add_row(name, span(dist, history.space.conditions.get(name)), source + where)
     screen.print()
     screen.print(table)
 

@@ -33,6 +33,7 @@ def report(
         if output.is_dir():
             raise UserError(f"--output {output} is a folder; name a file in it, for example {output / 'report.html'}")
         from jumbo_bo.report import page, write
+        from jumbo_bo.report.verdict import Stop
         from jumbo_bo.runner.book import opened_book
         from jumbo_bo.runner.build import build_optimizer
         from jumbo_bo.studies import follow
@@ -48,8 +49,8 @@ def report(
         else:
             known = [t for t in trials if t.number not in forgotten]
             optimizer = follow(build_optimizer(file, file.trials, console(stderr=True).print, whole=True), known)
-            gain = file.stop.gain if file.stop else None
-            text = page(*about, optimizer, transfer(optimizer), gain, forgotten)
+            stop = Stop(file.stop.gain, file.stop.chance) if file.stop else None
+            text = page(*about, optimizer, transfer(optimizer), stop, forgotten)
         write(output, text)
         size = output.stat().st_size / 1e6
         console().print(f"Wrote {output} ({size:.1f} MB, {len(trials)} trials); open it in a browser.")

@@ -96,20 +96,20 @@ def init(
         from jumbo_bo.cli import dialog
         from jumbo_bo.cli.template import study_text
         from jumbo_bo.study.correct import Wishes
-        from jumbo_bo.study.guess import read_table
         from jumbo_bo.study.study_file import load
+        from jumbo_bo.study.table import read_table
 
         screen, name = console(), _study_name(output, files or ())
         if files:
-            frame = read_table(files)
+            table = read_table(files)
             wishes = Wishes(**asked, ignore=tuple(ignore or ()), keep=dict.fromkeys(keep or ()))
             if dialog.possible(screen) and not yes:
-                guessed = dialog.agreed(screen, frame, wishes, partial(_show_guess, screen))
+                guessed = dialog.agreed(screen, table, wishes, partial(_show_guess, screen))
                 if guessed is None:
                     screen.print("Nothing was written.")
                     raise typer.Exit
             else:
-                guessed = wishes.guess(frame)
+                guessed = wishes.guess(table)
                 _show_guess(screen, guessed)
             where = _from_folder(files, output.absolute().parent)
             text = study_text(name, guessed.space, guessed.direction, where, guessed.columns, guessed.notes)
@@ -187,15 +187,17 @@ def _read_tables(
 ) -> tuple[History, Mapping[str, str], Guess | None]:
     """The history, which column became which parameter, and the guess if there had to be one."""
     from jumbo_bo.data.readers import read_history
-    from jumbo_bo.study.guess import guess, read_table
+    from jumbo_bo.study.guess import guess
     from jumbo_bo.study.study_file import load
+    from jumbo_bo.study.table import read_table
 
     study = load(space_from) if space_from else None
     told = next((source.options for source in study.old_runs if source.kind == "files"), None) if study else None
     if study and told is not None:
         columns = {"direction": study.direction} | {k: v for k, v in told.items() if k != "target"} | asked
         return read_history(files, study.space, **columns), columns.get("rename", {}), None
-    guessed = guess(read_table(files), ignore=ignore, **asked)
+    table = read_table(files)
+    guessed = guess(table.frame, ignore=ignore, rows=table.rows, **asked)
     history = read_history(files, study.space if study else guessed.space, **guessed.columns)
     return history, guessed.rename, None if study else guessed
 
@@ -249,6 +251,8 @@ def _show_guess(screen: Console, guess: Guess, before: Guess | None = None) -> N
             style = "dim" if taken == "-" else "bold" if column in (guess.objective, guess.task) else ""
             table.add_row(*row, style=style)
     screen.print(table)
+    if guess.sample and before is None:
+        screen.print(guess.sample)
 
 
 def _taken(guess: Guess) -> list[tuple[str, str, str]]:
@@ -257,12 +261,13 @@ def _taken(guess: Guess) -> list[tuple[str, str, str]]:
 
     rows = []
     for column, why in guess.notes.items():
-        dist = guess.space.distributions.get(guess.rename.get(column, column))
+        name = guess.rename.get(column, column)
+        dist = guess.space.distributions.get(name)
         if column in (guess.objective, guess.task):
             role, _, reason = why.removeprefix("the ").partition(", ")
             rows.append((column, role, reason))
         else:
-            rows.append((column, "-" if dist is None else span(dist), why))
+            rows.append((column, "-" if dist is None else span(dist, guess.space.conditions.get(name)), why))
     return rows
 
 

@@ -29,7 +29,8 @@ def study_text(
             *_aligned(_study(name, direction)),
             "",
             "# The parameters and their ranges. A float or int may have log = true (a logarithmic scale) or step = ...",
-            "# (a grid); numeric choices are treated as ordered.",
+            "# (a grid); numeric choices are treated as ordered. One that does not always exist says when it does:",
+            '# momentum = { type = "float", low = 0, high = 1, when = "optimizer == \'sgd\'" }',
             "[space]",
             *_aligned(_parameters(space, columns.get("rename", {}), notes)),
             "",
@@ -61,7 +62,8 @@ def _study(name: str, direction: str) -> Iterator[Line]:
 def _parameters(space: Space, rename: Mapping[str, str], notes: Mapping[str, str]) -> Iterator[Line]:
     column = {new: old for old, new in rename.items()}
     for name, dist in space.distributions.items():
-        seen = "" if "choices" in (made := parameter(dist)) else notes.get(column.get(name, name), "")
+        made = parameter(dist, space.conditions.get(name))
+        seen = "" if "choices" in made else notes.get(column.get(name, name), "")
         yield f"{key(name)} = {written(made)}", seen
 
 
@@ -78,7 +80,7 @@ def _history(files: str | Sequence[str] | None, columns: Mapping[str, Any], spac
     )
     rename = columns.get("rename")
     yield f"{on if rename else '# '}rename = {written(rename or {'old_name': first})}", "column = parameter"
-    fill = written({first: space.decode([0.5] * space.d)[first]})
+    fill = written({first: space.axes[0].decode(0.5)})
     yield f"# fill = {fill}", "for runs made before a parameter existed; otherwise random values are used"
     yield '# target = "new"', "the task that is the new problem itself, if it has runs already"
     yield '# on_bad_rows = "error"', "to stop at a row that cannot be used; otherwise it is left out and counted"

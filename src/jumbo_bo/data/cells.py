@@ -79,7 +79,10 @@ def objective(values: pl.Series, faults: Faults) -> Array:  # -> (n,)
     return y
 
 
-def parameter(values: pl.Series, axis: Axis, dist: BaseDistribution, faults: Faults) -> Array:  # -> (n,)
+def parameter(
+    values: pl.Series, axis: Axis, dist: BaseDistribution, faults: Faults, there: Mask | bool = True
+) -> Array:  # -> (n,)
+    """Where the parameter is not `there`, whatever the cell holds is no fault."""
     empty = values.is_null().to_numpy()
     if isinstance(dist, CategoricalDistribution):
         u, wrong = _by_distinct(values, axis.encode), "an unknown category"
@@ -89,9 +92,9 @@ def parameter(values: pl.Series, axis: Axis, dist: BaseDistribution, faults: Fau
     else:
         u = _numbers(values, axis.encode)
         wrong = "not a number" if isinstance(dist, FloatDistribution) and dist.step is None else "not an allowed value"
-    faults.add(empty, values.name, "empty", axis.describe())
-    faults.add(np.isnan(u), values.name, wrong, axis.describe())
-    faults.add(np.isinf(u), values.name, "out of range", axis.describe())
+    faults.add(empty & there, values.name, "empty", axis.describe())
+    faults.add(np.isnan(u) & there, values.name, wrong, axis.describe())
+    faults.add(np.isinf(u) & there, values.name, "out of range", axis.describe())
     return u
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
@@ -21,6 +21,22 @@ if TYPE_CHECKING:
     Frame = pl.DataFrame | pl.LazyFrame
 else:
     pl, Frame = later("polars"), Any  # a slow import, and with a cached net nobody needs it
+
+
+class Roles(TypedDict, total=False):
+    """What the columns of a table are, as keywords; see `Columns`."""
+
+    task: str | None
+    objective: str
+    target: Any
+    rename: Mapping[str, str] | None
+    fill: Mapping[str, Any] | None
+    on_bad_rows: Literal["skip", "error"]
+    most_rows: int | None
+
+
+class Options(Roles, total=False):
+    direction: Literal["minimize", "maximize"]
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,17 @@ frames.py turns a table into these numbers. What it could not use is counted and
 from __future__ import annotations
 
 import hashlib
+import html
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from jumbo_bo.data import likeness
-from jumbo_bo.data.frames import Columns, Frame, Source, check_direction, closest, to_polars
+from jumbo_bo.data.frames import Columns, Frame, Options, Source, check_direction, closest, to_polars
 from jumbo_bo.data.stream import Collector
 from jumbo_bo.data.summary import Report, notes, some, table
 from jumbo_bo.data.task import Task as Task
@@ -67,7 +68,7 @@ class History:
             raise InputError(f"two tasks share a name: {sorted(names)}")
 
     @classmethod
-    def from_frame(cls, frame: Any, space: Space, *, source: str = "frame", **columns: Any) -> History:
+    def from_frame(cls, frame: Any, space: Space, *, source: str = "frame", **columns: Unpack[Options]) -> History:
         """The history in a Polars, pandas or Arrow frame with one row per old run. Options: the fields of `Columns`."""
         options = Columns.of(columns)
         return checked(from_source(to_polars(frame), space, options, Source(source, task=source)), options)
@@ -165,6 +166,9 @@ class History:
         few = self.n_rows < self.n_usable
         sample = [f"learning from a random sample of {self.n_rows:,} of them (docs/big.md)"] if few else []
         return "\n".join([head, *sample, *table(self._table_rows(read), total), *notes(self.reports)])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
 
     def _table_rows(self, read: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
         yield "task", "used / read", "values", "scale", "notes"

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.data.files import PathLike, count_rows, files_of, readable, row_in, scan, task_names
-from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
+from jumbo_bo.data.frames import Columns, Options, Source, closest, text_or_typed
 from jumbo_bo.data.history import History, checked, collected, from_source
 from jumbo_bo.data.reading_bar import reading_bar
 from jumbo_bo.data.stream import Collector
@@ -37,7 +37,7 @@ FAILED = "trial failed"
 OBJECTIVE = "(objective)"  # column of a study's values; cannot collide with a parameter called 'value'
 
 
-def read_history(path: PathLike | Iterable[PathLike], space: Space, **columns: Any) -> History:
+def read_history(path: PathLike | Iterable[PathLike], space: Space, **columns: Unpack[Options]) -> History:
     """Old runs from CSV, TSV, Parquet or JSONL: a file, a glob like 'runs/*.csv', or a list of both. Parquet, CSV and
     TSV may also be elsewhere: 's3://bucket/runs/*.parquet', 'gs://', 'az://', 'https://', whatever Polars reads.
 

@@ -12,7 +12,7 @@ want are only counted; all others are encoded, so the rules for them are the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
@@ -62,7 +62,7 @@ class Collector:
     def read(self, frame: Frame, source: Source, seen: Callable[[int], None] = lambda n: None) -> None:
         """All rows of a table; `seen` is told the length of each batch."""
         table = _Table(frame, self.space, self.columns, source)
-        for rows in _batches(table.frame, self.batch):
+        for rows in batches(table.frame, self.batch):
             self._add(table, rows)
             seen(rows.height)
         if source.failed:
@@ -129,6 +129,10 @@ class _Table:
         # Another for each source: late rows are often the better ones, and must not share their noise.
         lacking = [i for i, name in enumerate(space.names) if name not in self.used and name not in self.fill]
         self.noise = {i: np.random.default_rng([seed, i]) for i in lacking}
+        # Without the parameters that decide, nobody knows which others a row should have.
+        known = [other for other in self.used if other in space.conditions]
+        self._guessed = {space.names[i] for i in lacking for other in known if space.names[i] in space.deciding(other)}
+        self._filled: set[str] = set()  # of the parameters that the table lacks, those that exist in some row
         self._n = 0  # rows so far
         self._read: Codes = np.zeros(len(self.names), np.int64)  # by task
         self._dropped: dict[tuple[int, int], Dropped] = {}  # by task and fault
@@ -155,17 +159,34 @@ class _Table:
         named = faults.code == 0
         y = objective(rows[self.columns.objective], faults) * self.sign
         failed = named & (faults.code > 0)
-        u = np.empty((rows.height, self.space.d))
-        for i, (name, axis) in enumerate(zip(self.space.names, self.space.axes, strict=True)):
-            if name in self.used:
-                u[:, i] = parameter(rows[name], axis, self.space.distributions[name], faults)
-            else:
-                u[:, i] = axis.encode([self.fill[name]])[0] if name in self.fill else axis.snap(batch.noise[i])
+        u = self._points(rows, batch.noise, faults)
         ok = faults.code == 0
         if self.columns.on_bad_rows == "error" and not ok.all():
             raise InputError(f'{faults.example(int(np.argmin(ok)))}; drop the row or pass on_bad_rows="skip"')
         self._drop(faults, batch.code)
         return y, u, ok, failed & np.isfinite(u).all(axis=1) if failed.any() else failed
+
+    def _points(self, rows: pl.DataFrame, noise: Mapping[int, Array], faults: Faults) -> Array:  # -> (n, d)
+        u, there = np.full((rows.height, self.space.d), np.nan), np.ones((rows.height, self.space.d), dtype=bool)
+        for i in self.space.order:
+            name, axis = self.space.names[i], self.space.axes[i]
+            there[:, i] = here = self.space.exists(i, u, there)
+            if name in self.used:
+                u[:, i] = parameter(rows[name], axis, self.space.distributions[name], faults, here)
+            else:
+                u[:, i] = axis.encode([self.fill[name]])[0] if name in self.fill else axis.snap(noise[i])
+                if here.any():
+                    self._filled.add(name)
+        if self._guessed & self._filled:
+            raise InputError(self._undecided(min(self._guessed & self._filled)))
+        return self.space.rest(u, there)
+
+    def _undecided(self, name: str) -> str:
+        child = next(other for other in self.used if name in self.space.deciding(other))
+        return (
+            f"{self.source.name} has no column {name!r}, which decides whether {child!r} exists; if it is named "
+            f"otherwise pass rename=, if all these runs have the same value pass fill={{{name!r}: ...}}"
+        )
 
     def _drop(self, faults: Faults, code: Codes) -> None:
         bad, base = np.flatnonzero(faults.code), len(faults.reasons) + 1
@@ -190,13 +211,13 @@ class _Table:
     def _missing(self) -> dict[str, str]:
         out = {}
         for name in self.space.names:
-            if name not in self.used:
+            if name not in self.used and (name in self._filled or name not in self.space.conditions):
                 how = repr(self.fill[name]) if name in self.fill else "random values"
                 out[name] = f"filled with {how}{closest(name, self.extra, ' (closest column: {!r})')}"
         return out
 
 
-def _batches(frame: Frame, size: int) -> Iterator[pl.DataFrame]:
+def batches(frame: Frame, size: int) -> Iterator[pl.DataFrame]:
     if isinstance(frame, pl.DataFrame):
         yield from frame.iter_slices(size)
     else:

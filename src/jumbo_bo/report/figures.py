@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from jumbo_bo.report.marks import Figure, axis, figure, is_wide, marks, reach, safe, trace
-from jumbo_bo.report.rows import Row, clip, number
+from jumbo_bo.report.marks import Figure, Sight, axis, figure, is_wide, marks, reach, safe, sight, trace
+from jumbo_bo.report.rows import Row, clip, number, spent
 
 MANY = 100  # bars from which hatching is left out
+UNITS = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))
 BARS = 20  # old tasks drawn as bars; the table has all
 
 
-def progress(rows: Sequence[Row]) -> Figure | None:
-    """Values against trials, and the best so far."""
+def progress(rows: Sequence[Row], direction: str) -> Figure | None:
+    """Values against trials, and the best so far. A bad trial far from the others is an arrow at the edge."""
     seen = [row for row in rows if not math.isnan(row.value)]
     failed = [row.number for row in rows if row.state == "failed"]
     if not seen and not failed:
@@ -22,19 +23,30 @@ def progress(rows: Sequence[Row]) -> Figure | None:
     steps = [(row.number, row.value) for row in better]
     if steps:
         steps.append((rows[-1].number, steps[-1][1]))
+    scale = sight([row.value for row in seen], direction) if seen else None
+    far = [row for row in seen if scale and not scale.holds(row.value)]
+    arrow = "triangle-up" if direction == "minimize" else "triangle-down"
     kinds = (
         ("trial", [r for r in seen if r.measured and not r.improved], {"symbol": "circle-open", "color": "--muted"}),
         ("pruned, last value", [r for r in seen if not r.measured], {"symbol": "triangle-down-open", "color": "--new"}),
         ("improvement", better, {"symbol": "diamond", "size": 11, "color": "--old"}),
     )
-    data = [marks(name, [(r.number, r.value) for r in some], marker) for name, some, marker in kinds if some]
+    data = [
+        marks(name, [(r.number, r.value) for r in some if r not in far], marker)
+        for name, some, marker in kinds
+        if any(r not in far for r in some)
+    ]
+    if far and scale:
+        made = marks("far off", [(r.number, scale.edge(r.value)) for r in far], {"symbol": arrow, "color": "--bad"})
+        made |= {"text": [number(r.value) for r in far], "cliponaxis": False}
+        data.append(made | {"hovertemplate": "trial %{x}: %{text}<extra></extra>"})
     if steps:
         line = {"shape": "hv", "width": 2.5, "color": "--old"}
         data.insert(0, trace("best so far", steps, mode="lines", line=line, hoverinfo="skip"))
     if failed:  # no value: along the lower edge, on an axis of their own
         mark = marks("failed", [(n, 0.03) for n in failed], {"symbol": "x", "size": 9, "color": "--bad"})
         data.append(mark | {"yaxis": "y2", "hovertemplate": "trial %{x} failed<extra></extra>"})
-    y = _values([row.value for row in seen]) if seen else axis("value", showticklabels=False)
+    y = _values(scale) if scale else axis("value", showticklabels=False)
     edge = {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True}
     return figure(data, _trials(rows), y, yaxis2=edge)
 
@@ -112,15 +124,20 @@ def voices(rows: Sequence[Row]) -> Figure | None:
     return figure([old, new, total], _trials(rows), y, barmode="relative", bargap=0.25)
 
 
-def trust(rows: Sequence[Row]) -> Figure | None:
-    """How much of the model's predictions comes from the old runs; for the gated method, which side of the gate."""
+def trust(rows: Sequence[Row], now: float) -> Figure | None:
+    """How much of the model's predictions comes from the old runs, when a trial was suggested and now (NaN: not known);
+    for the gated method, which side of the gate."""
     some = [(row.number, row.reasons) for row in rows if row.reasons]
     share = [(n, e.trust) for n, e in some if e.trust is not None]
     marker, line = {"color": "--old", "size": 7, "symbol": "circle"}, {"color": "--old", "width": 2}
     if share:
         made = trace("old runs' share", share, mode="lines+markers", marker=marker, line=line)
         made["hovertemplate"] = "trial %{x}: %{y:.0%} from the old runs<extra></extra>"
-        return figure([made], _trials(rows), axis("old runs' share", ends=[-0.03, 1.05], tickformat=".0%"))
+        data = [made]
+        if math.isfinite(now):
+            last = marks("now", [(rows[-1].number + 1, now)], {"symbol": "diamond", "size": 11, "color": "--new"})
+            data.append(last | {"hovertemplate": "now: %{y:.0%} from the old runs<extra></extra>"})
+        return figure(data, _trials(rows, 1), axis("old runs' share", ends=[-0.03, 1.05], tickformat=".0%"))
     gate = [(n, int(e.inside_gate)) for n, e in some if e.inside_gate is not None]
     if not gate:
         return None
@@ -132,31 +149,48 @@ def trust(rows: Sequence[Row]) -> Figure | None:
     return figure([made for made in data if made["x"]], _trials(rows), y)
 
 
-def tasks(names: Sequence[str], weights: Sequence[float], gains: Sequence[float]) -> Figure | None:
-    """Weight and leave-one-out gain of the old tasks, the heaviest on top."""
+def tasks(names: Sequence[str], weights: Sequence[float], errors: Sequence[float]) -> Figure | None:
+    """Weights of the old tasks, and what each does to the error of predictions; the heaviest on top."""
     order = sorted(range(len(names)), key=lambda i: -abs(weights[i]))[:BARS][::-1]
     if not order:
         return None
     labels: Figure = {"tickvals": list(range(len(order))), "ticktext": [safe(clip(names[i], 18)) for i in order]}
     data = []
-    for k, (title, values, colour) in enumerate((("weight", weights, "--old"), ("gain", gains, "--new"))):
+    for k, (title, values, colour, digits) in enumerate(
+        (("weight", weights, "--old", "2f"), ("error", errors, "--new", "0%"))
+    ):
         points = [(values[i], row) for row, i in enumerate(order)]
         made = trace(title, points, type="bar", orientation="h", marker={"color": colour}, xaxis=f"x{k + 1}")
-        made["text"] = [f"{v:+.2f}" if math.isfinite(v) else "" for v, _ in points]
+        made["text"] = [f"{v:+.{digits}}" if math.isfinite(v) else "" for v, _ in points]
         made["insidetextfont"] = {"color": "--page"}
-        made["hovertemplate"] = f"{title} %{{x:.3g}}<extra></extra>"
+        made["hovertemplate"] = f"{title} %{{text}}<extra></extra>"
         data.append(made)
-    axes = [axis(title, domain=ends, nticks=4) for title, ends in (("weight", [0, 0.47]), ("gain", [0.53, 1]))]
+    axes = [
+        axis("weight", domain=[0, 0.47], nticks=4),
+        axis("change of the error", domain=[0.53, 1], nticks=4, tickformat="+.0%"),
+    ]
     bars = figure(data, axes[0], axis("", **labels), xaxis2=axes[1], showlegend=False, bargap=0.35)
     return bars | {"height": 130 + 34 * len(order)}
 
 
-def _trials(rows: Sequence[Row]) -> Figure:
-    last = rows[-1].number
+def _trials(rows: Sequence[Row], more: int = 0) -> Figure:
+    last = rows[-1].number + more
     pad = 0.5 + 0.01 * last
     return axis("trial", ends=[-pad, last + pad], tickformat="d", dtick=1 if last <= 12 else None)
 
 
-def _values(values: Sequence[float]) -> Figure:
-    log = is_wide(values)
-    return axis("value", log, reach(values, log, 0.08))
+def _values(scale: Sight) -> Figure:
+    return axis("value", scale.log, reach([scale.low, scale.high], scale.log, 0.08))
+
+
+def durations(rows: Sequence[Row]) -> Figure | None:
+    """How long each finished trial took."""
+    some = [row for row in rows if math.isfinite(row.seconds)]
+    if not some:
+        return None
+    longest = max(row.seconds for row in some)
+    unit, size = next((unit for unit in UNITS if longest >= 2 * unit[1]), UNITS[-1])
+    made = trace("time", [(row.number, row.seconds / size) for row in some], type="bar", marker={"color": "--old"})
+    made["text"] = [f"trial {row.number}: {spent(row.seconds)}" for row in some]
+    made |= {"textposition": "none", "hovertemplate": "%{text}<extra></extra>"}
+    return figure([made], _trials(rows), axis(unit, rangemode="tozero"), showlegend=False) | {"height": 260}

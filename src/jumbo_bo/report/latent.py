@@ -38,7 +38,7 @@ def latent_map(net: FeatureNet, history: History, rows: Sequence[Row]) -> tuple[
     data = [_old_points(_flat((h - centre) @ plane)[order], quality[order])]
     data += _new_points(_flat((new - centre) @ plane), placed, best(rows))
     hidden: Figure = {"showticklabels": False, "showgrid": False}
-    made = figure(data, axis("first main direction", **hidden), axis("second main direction", **hidden))
+    made = figure(data, axis("", **hidden), axis("", **hidden))
     return made, float((s[:2] ** 2).sum() / max((s**2).sum(), 1e-300))
 
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 Figure = dict[str, Any]
 
 WIDE = 30.0  # positive values spanning more than this factor get a log axis
 LARGEST = 300.0  # exponent of ten
+FAR = 3.0  # times as far from the best as three quarters of the values: out of sight
+FEW = 5  # values that are all in sight
 
 
 def safe(text: str) -> str:
@@ -68,3 +72,28 @@ def reach(values: Sequence[float], log: bool, beyond: float) -> list[float]:
     pad = beyond * (high - low) or beyond * abs(high) or 1.0
     low, high = low - pad, high + pad
     return [max(low, -LARGEST), min(high, LARGEST)] if log else [low, high]
+
+
+class Sight(NamedTuple):
+    """The part of the values that is worth looking at."""
+
+    low: float
+    high: float
+    log: bool
+
+    def holds(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def edge(self, value: float) -> float:
+        return min(max(value, self.low), self.high)
+
+
+def sight(values: Sequence[float], direction: str) -> Sight:
+    """Without the few bad values that would flatten all others into a line. The good ones are always in it."""
+    v = np.asarray(values, dtype=float)
+    log = bool(v.min() > 0)
+    worse = (1.0 if direction == "minimize" else -1.0) * (np.log10(v) if log else v / 10)  # no overflow
+    best, most = worse.min(), float(np.quantile(worse, 0.75))
+    far = worse > most + FAR * (most - best)
+    kept = v if len(v) < FEW or most == best else v[~far]
+    return Sight(float(kept.min()), float(kept.max()), is_wide(kept.tolist()))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jumbo_bo.report.marks import Figure, is_wide, safe
+from jumbo_bo.report.marks import Figure, safe, sight
 from jumbo_bo.report.rows import Row, best, clip, number, text
 from jumbo_bo.space.axes import Axis, Continuous, centres
 from jumbo_bo.space.space import Space
@@ -34,7 +34,7 @@ def parallel(rows: Sequence[Row], space: Space, direction: str) -> Figure | None
         return None
     sign = 1.0 if direction == "minimize" else -1.0
     ranked = sorted(measured, key=lambda row: (sign * row.value, row.number))
-    scale = _Scale([row.value for row in measured])
+    scale = _Scale([row.value for row in measured], direction)
     data: list[Figure] = []
     top, start = best(rows), 0
     for share, name, colour, width in GROUPS:
@@ -59,13 +59,15 @@ def parallel(rows: Sequence[Row], space: Space, direction: str) -> Figure | None
 
 
 class _Scale:
-    """The axis of the values."""
+    """The axis of the values. Those far off are at its end."""
 
-    def __init__(self, values: Sequence[float]) -> None:
-        self.low, self.high = min(values), max(values)
-        self.log = is_wide(values)
+    def __init__(self, values: Sequence[float], direction: str) -> None:
+        self.seen = sight(values, direction)
+        self.low, self.high, self.log = self.seen
+        self.beyond = "≥ " * (max(values) > self.high), "≤ " * (min(values) < self.low)
 
     def place(self, value: float) -> float:
+        value = self.seen.edge(value)
         low, high, value = (math.log(v) if self.log else v / 2 for v in (self.low, self.high, value))  # no overflow
         return (value - low) / (high - low) if high > low else 0.5
 
@@ -75,6 +77,8 @@ class _Scale:
         low, high, found = self.low, self.high, []
         for s in (0.0, 0.25, 0.5, 0.75, 1.0):
             found.append((s, number(low ** (1 - s) * high**s if self.log else low * (1 - s) + high * s)))
+        above, below = self.beyond
+        found[0], found[-1] = (0.0, below + found[0][1]), (1.0, above + found[-1][1])
         return found
 
 

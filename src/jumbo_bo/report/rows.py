@@ -38,6 +38,7 @@ class Row:
     why: str  # the sentence of the suggestion, or why the trial failed
     reasons: Explanation | None
     improved: bool  # better than every trial before it
+    seconds: float = math.nan  # that it took; NaN: not finished, or not known
 
     @property
     def measured(self) -> bool:
@@ -56,8 +57,11 @@ def rows(trials: Sequence[FrozenTrial], space: Space, direction: str, forgotten:
         best = y if improved else best
         reasons = _reasons(trial)
         params = {**_suggested(trial), **trial.system_attrs.get("fixed_params", {}), **trial.params}
+        if trial.state != TrialState.WAITING:  # an enqueued one may lack the parameters that decide
+            params = space.present(params)
         why = " ".join(str(trial.user_attrs[key]) for key in (WHY, "error") if key in trial.user_attrs)
-        found.append(Row(trial.number, state, y, params, _place(params, space), why, reasons, improved))
+        u = _place(params, space)
+        found.append(Row(trial.number, state, y, params, u, why, reasons, improved, _seconds(trial)))
     return found
 
 
@@ -69,6 +73,28 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def spent(seconds: float) -> str:
+    """A time as a person would say it.
+
+    >>> spent(0.25), spent(42.3), spent(754), spent(3 * 3600 + 20 * 60), spent(200_000)
+    ('0.25 s', '42 s', '13 min', '3 h 20 min', '2 d 8 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.2g} s" if seconds < 9.5 else f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(round(seconds / 3600), 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def counted(n: int, word: str) -> str:
+    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
+
+
 def text(value: Any) -> str:
     """A parameter's value: short, but never so short that another value looks the same in practice."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -76,6 +102,12 @@ def text(value: Any) -> str:
 
 def clip(words: str, width: int) -> str:
     return words if len(words) <= width else f"{words[: width - 1]}…"
+
+
+def _seconds(trial: FrozenTrial) -> float:
+    if trial.datetime_start is None or trial.datetime_complete is None:
+        return math.nan
+    return max(0.0, (trial.datetime_complete - trial.datetime_start).total_seconds())
 
 
 def _reasons(trial: FrozenTrial) -> Explanation | None:

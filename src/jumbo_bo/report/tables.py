@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from jumbo_bo.data.summary import SHOWN
+from jumbo_bo.influence import Importance
 from jumbo_bo.neighbours import OldRun
 from jumbo_bo.report.rows import Row, best, number, text
+from jumbo_bo.report.verdict import Verdict
+from jumbo_bo.space.space import Space
 from jumbo_bo.transfer import TaskTransfer
 
 
@@ -17,27 +20,26 @@ def e(value: Any) -> str:
     return html.escape(str(value))
 
 
-def cards(
-    rows: Sequence[Row], direction: str, trust: tuple[str, str], left: tuple[str, str] | None, verdict: str
-) -> str:
+def lead(said: Verdict) -> str:
+    """The verdict, in sentences."""
+    head, *more = said.sentences
+    return f'<p class="verdict"><strong>{e(head)}</strong> {e(" ".join(more))}</p>'
+
+
+def cards(rows: Sequence[Row], trust: tuple[str, str], said: Verdict, transfer: str) -> str:
     top = best(rows)
-    goal = "lowest" if direction == "minimize" else "highest"
-    first = (
-        ("Best value", number(top.value), f"trial {top.number}; looking for the {goal}")
-        if top
-        else ("Best value", "none yet", f"looking for the {goal}")
-    )
+    first = ("Best value", number(top.value), f"trial {top.number}") if top else ("Best value", "none yet", "")
     states = ("done", "failed", "pruned", "running", "waiting", "forgotten")
     counts = {state: sum(row.state == state for row in rows) for state in states}
     others = ", ".join(f"{n} {state}" for state, n in counts.items() if state != "done" and (n or state == "failed"))
     small = [first, ("Trials done", str(counts["done"]), others), ("Trust in the old runs", *trust)]
-    small += [("Chance of a better one", *left)] if left else []
+    small += [("Chance of a better one", said.share, said.of)] if said.share else []
     found = [
         f'<div class="card"><dt>{e(title)}</dt><dd class="big">{e(big)}</dd><dd class="note">{e(note)}</dd></div>'
         for title, big, note in small
     ]
-    if verdict:
-        found.append(f'<div class="card whole"><dt>Did the old runs help?</dt><dd>{e(verdict)}</dd></div>')
+    if transfer:
+        found.append(f'<div class="card whole"><dt>Did the old runs help?</dt><dd>{e(transfer)}</dd></div>')
     settings = ""
     if top:
         pairs = "".join(f"<div><dt>{e(name)}</dt><dd>{e(value)}</dd></div>" for name, value in top.params.items())
@@ -45,41 +47,60 @@ def cards(
     return f'<dl class="cards">{"".join(found)}</dl>{settings}'
 
 
+def space_table(space: Space, top: Row | None) -> str:
+    head = "".join(f'<th scope="col">{title}</th>' for title in ("parameter", "values", "best"))
+    body = ""
+    for name, axis in zip(space.names, space.axes, strict=True):
+        log = ", on a log scale" if getattr(axis, "log", False) else ""
+        value = text(top.params[name]) if top and name in top.params else ""
+        body += f'<tr><th scope="row">{e(name)}</th><td>{e(axis.describe() + log)}</td><td>{e(value)}</td></tr>'
+    return _table("Every parameter with the values it may have", head, body, "plain")
+
+
+def importance_table(found: Sequence[Importance]) -> str:
+    head = _heads(["parameter", "share", "90% interval"], {"share", "90% interval"})
+    body = "".join(
+        f'<tr><th scope="row">{e(i.name)}</th><td class="number" data-key="{i.share!r}">{i.share:.0%}</td>'
+        f'<td class="number" data-key="{i.low!r}">{i.low:.0%} to {i.high:.0%}</td></tr>'
+        for i in found
+    )
+    return f"<details><summary>In numbers</summary>{_table('Importance of the parameters', head, body)}</details>"
+
+
 def transfer_table(tasks: Sequence[TaskTransfer]) -> str:
     body = "".join(
-        f'<tr><th scope="row">{e(t.name)}</th>{_signed(t.weight)}{_signed(t.gain)}{_signed(t.agreement)}</tr>'
+        f'<tr><th scope="row">{e(t.name)}</th>{_signed(t.weight)}{_signed(t.error, "+.0%")}{_signed(t.agreement)}</tr>'
         for t in tasks[:SHOWN]
     )
     if len(tasks) > SHOWN:
         body += f'<tr><th scope="row" colspan="4">... and {len(tasks) - SHOWN:,} more old tasks</th></tr>'
-    head = _heads(["old task", "weight", "gain", "agreement"], {"weight", "gain", "agreement"})
+    head = _heads(["old task", "weight", "error", "agreement"], {"weight", "error", "agreement"})
     return _table("What each old task contributes", head, body)
 
 
 def trial_table(rows: Sequence[Row], names: Sequence[str]) -> str:
-    numeric = {"trial", "value", "predicted"} | {n for n in names if all(_is_number(r.params.get(n, 0)) for r in rows)}
-    head = _heads(["trial", "state", "value", "predicted", "reason", *names], numeric)
+    """The settings share a cell, so that any number of them fits any screen."""
+    head = _heads(["trial", "state", "value", "predicted", "settings and reason"], {"trial", "value", "predicted"})
     top = best(rows)
-    body = "".join(_trial(row, names, numeric, row is top) for row in rows)
-    return _table("All trials; click a heading to sort", head, body)
+    body = "".join(_trial(row, names, row is top) for row in rows)
+    return _table("All trials; click a heading to sort", head, body, "trials")
 
 
-def _trial(row: Row, names: Sequence[str], numeric: set[str], is_best: bool) -> str:
+def _trial(row: Row, names: Sequence[str], is_best: bool) -> str:
     p = row.reasons.predicted if row.reasons else None
     predicted = '<td class="number"></td>'
     if p is not None and math.isfinite(p.mean):
         ends = f'<br><span class="quiet">{number(p.low)} … {number(p.high)}</span>' if math.isfinite(p.low) else ""
         predicted = f'<td class="number" data-key="{p.mean!r}">{number(p.mean)}{ends}</td>'
     state = f'<td class="state-{row.state}">{row.state}{" ★ best" if is_best else ""}</td>'
-    near = _nearest(row)
-    cells = [
-        f'<th scope="row" class="number">{row.number}</th>{state}{_number(row.value)}{predicted}',
-        f'<td class="why">{e(row.why)}{near}</td>',
-    ]
-    for name in names:
-        value = text(row.params[name]) if name in row.params else ""
-        cells.append(f"<td{' class=number' if name in numeric else ''}>{e(value)}</td>")
-    return f"<tr{' class=best' if is_best else ''}>{''.join(cells)}</tr>"
+    settings = " ".join(
+        f'<span class="setting"><span class="quiet">{e(name)}</span> {e(text(row.params[name]))}</span>'
+        for name in names
+        if name in row.params
+    )
+    why = f'<p class="why">{e(row.why)}</p>' if row.why else ""
+    cells = f'<th scope="row" class="number">{row.number}</th>{state}{_number(row.value)}{predicted}'
+    return f"<tr{' class=best' if is_best else ''}>{cells}<td>{settings}{why}{_nearest(row)}</td></tr>"
 
 
 def _nearest(row: Row) -> str:
@@ -98,10 +119,10 @@ def _apart(run: OldRun, row: Row) -> str:
     return e(f"{run.distance:.0%} away: {', '.join(other)}")
 
 
-def _table(caption: str, head: str, body: str) -> str:
+def _table(caption: str, head: str, body: str, kind: str = "") -> str:
     return (
-        f'<div class="box" tabindex="0" role="region" aria-label="{e(caption)}"><table><caption>{e(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<table{f' class={kind}' if kind else ''}><caption>{e(caption)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
 
 
@@ -118,9 +139,5 @@ def _number(value: float | None) -> str:
     return f'<td class="number" data-key="{float(value)!r}">{number(value)}</td>'
 
 
-def _signed(value: float) -> str:
-    return f'<td class="number" data-key="{value!r}">{value:+.2f}</td>' if math.isfinite(value) else "<td></td>"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _signed(value: float, form: str = "+.2f") -> str:
+    return f'<td class="number" data-key="{value!r}">{value:{form}}</td>' if math.isfinite(value) else "<td></td>"

@@ -43,7 +43,7 @@ def prepare(file: StudyFile, trial: FrozenTrial) -> Path:
     folder = parent / f"attempt-{1 + max(map(_number, _folders(parent)), default=0)}"
     own = folder / "files"
     own.mkdir(parents=True)
-    params = {name: trial.params[name] for name in file.space.names}
+    params = {name: trial.params[name] for name in file.space.active(trial.params)}
     write(folder / "params.json", params)
     job = {
         "run": runner(trial)["run"],

@@ -139,7 +139,7 @@ class Book:
         """The running trial with the parameters that it lacks."""
         with self._usable():
             for name, dist in self.file.space.distributions.items():
-                if name not in trial.params:
+                if name in params and name not in trial.params:
                     self.storage.set_trial_param(trial._trial_id, name, dist.to_internal_repr(params[name]), dist)
             return self.storage.get_trial(trial._trial_id)
 

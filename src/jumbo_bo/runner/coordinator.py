@@ -222,19 +222,19 @@ class Coordinator:
         """The trial with all parameters. An enqueued one may fix some of them; one of a killed process may have lost
         its own halfway."""
         space = self.file.space
-        if set(space.names) <= set(trial.params):
+        if set(space.active(trial.params)) <= set(trial.params):
             return trial
         params: Params = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
         if trial.params:  # the first one is written after the decision
             params = {**trial.user_attrs.get(NUMBERS, {}).get("params", {}), **params}
         try:
-            checked = space.decode(space.encode({**space.decode([0.5] * space.d), **params}))
+            checked = space.checked(params)
         except ValueError as error:
             raise _Unusable(error) from None
-        if len(params) == space.d:
-            return self.book.complete(trial, checked)
-        if params:
-            others = holding(self._optimizer(), {name: checked[name] for name in params}, trial.number)
+        if set(space.active(checked)) <= set(checked):
+            return self.book.complete(trial, space.present(checked))
+        if checked:
+            others = holding(self._optimizer(), checked, trial.number)
             _, trial, self.trials = self.book.decide(others, trial)
             return trial
         self.optimizer, trial, self.trials = self.book.decide(self._optimizer(), trial)

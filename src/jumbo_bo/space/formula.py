@@ -16,9 +16,10 @@ import math
 import operator
 import re
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from keyword import iskeyword
 from typing import Any
 
 from jumbo_bo.errors import InputError, brief, clip
@@ -73,8 +74,7 @@ class Formula:
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 return [self._value(item, params) for item in items]
             case ast.BoolOp(op=op, values=values):
-                each = (self._truth(value, params) for value in values)
-                return all(each) if isinstance(op, ast.And) else any(each)
+                return self._joined(values, isinstance(op, ast.Or), params)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return not self._truth(operand, params)
             case ast.UnaryOp(op=op, operand=operand):
@@ -90,6 +90,20 @@ class Formula:
                 return all(self._compare(a, op, b) for a, op, b in zip(values, ops, values[1:], strict=False))
         raise TypeError(f"{node} was not refused by parse")
 
+    def _joined(self, parts: Sequence[ast.expr], decisive: bool, params: Mapping[str, Any]) -> bool:
+        """Of parts joined by 'or' (a true one decides) or 'and' (a false one does). One that asks for a parameter that
+        is not there decides nothing, wherever it stands."""
+        absent = None
+        for part in parts:
+            try:
+                if self._truth(part, params) == decisive:
+                    return decisive
+            except Absent as error:
+                absent = error
+        if absent is not None:
+            raise absent
+        return not decisive
+
     def _truth(self, node: ast.expr, params: Mapping[str, Any]) -> bool:
         value = self._value(node, params)
         if not isinstance(value, bool):
@@ -104,15 +118,20 @@ class Formula:
 
     def _compare(self, a: Any, op: ast.cmpop, b: Any) -> bool:
         if isinstance(op, ast.In | ast.NotIn):
-            return any(_equal(a, item) for item in b) == isinstance(op, ast.In)
+            return any(equal(a, item) for item in b) == isinstance(op, ast.In)
         if isinstance(op, ast.Eq | ast.NotEq):
-            return _equal(a, b) == isinstance(op, ast.Eq)
+            return equal(a, b) == isinstance(op, ast.Eq)
         if not (_numeric(a) and _numeric(b)):
             other = a if _numeric(b) else b
             raise InputError(f"{brief(self.text)}: {brief(other)} has no order; compare it with == or 'in'")
         if isinstance(op, ast.Lt | ast.Gt):
-            return not _equal(a, b) and (a < b if isinstance(op, ast.Lt) else a > b)
-        return _equal(a, b) or (a < b if isinstance(op, ast.LtE) else a > b)
+            return not equal(a, b) and (a < b if isinstance(op, ast.Lt) else a > b)
+        return equal(a, b) or (a < b if isinstance(op, ast.LtE) else a > b)
+
+
+def word(name: str) -> str:
+    """A parameter as it is named in a formula."""
+    return name if name.isidentifier() and not iskeyword(name) else f"`{name}`"
 
 
 def parse(text: str, known: Collection[str]) -> Formula:
@@ -123,14 +142,14 @@ def parse(text: str, known: Collection[str]) -> Formula:
         raise InputError(f"{brief(text)} has {len(text):,} characters, at most {LONGEST:,} are read")
     quoted: dict[str, str] = {}
 
-    def word(found: re.Match[str]) -> str:
+    def stand_in(found: re.Match[str]) -> str:
         quoted[f"_quoted{len(quoted)}_"] = found[1]
         return f" {next(reversed(quoted))} "
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # such as an invalid escape
-            tree = ast.parse(re.sub(r"`([^`]+)`", word, text).strip(), mode="eval").body
+            tree = ast.parse(re.sub(r"`([^`]+)`", stand_in, text).strip(), mode="eval").body
             formula = Formula(text.strip(), tree, quoted)
             _check(formula, tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError, Warning) as error:
@@ -188,7 +207,8 @@ def _numeric(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _equal(a: Any, b: Any) -> bool:
+def equal(a: Any, b: Any) -> bool:
+    """As == in a formula."""
     if _numeric(a) and _numeric(b):
         return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
     return type(a) is type(b) and bool(a == b)

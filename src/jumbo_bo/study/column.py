@@ -27,8 +27,9 @@ SPARSE = 0.2  # with fewer of them seen, there is no step
 DIGITS = 12  # a number has at most; further ones come from computations
 
 
-def parameter(cells: pl.Series, wanted: bool = False) -> tuple[BaseDistribution | None, str]:
-    """The distribution, None when the column is not a parameter, and why. `wanted`: whatever it looks like."""
+def parameter(cells: pl.Series, rows: int | None = None, wanted: bool = False) -> tuple[BaseDistribution | None, str]:
+    """The distribution, None when the column is not a parameter, and why. `rows`: of the whole column, if these cells
+    are a sample of it. `wanted`: whatever it looks like."""
     cells = cells.fill_nan(None) if cells.dtype.is_float() else cells  # pandas writes NaN for an empty cell
     column, filled = cells.name, cells.drop_nulls()
     if filled.is_empty():
@@ -53,7 +54,7 @@ def parameter(cells: pl.Series, wanted: bool = False) -> tuple[BaseDistribution 
     v = np.unique(v[np.isfinite(v)])  # '1' and '1.0' are the same
     if len(v) < 2:
         return None, "left out: only one usable number"
-    if not wanted and (junk := _junk(column, v, filled)):
+    if not wanted and (junk := _junk(v, filled, rows or len(cells))):
         return None, f"left out: {junk}"
     made, why = _numeric(v, len(filled))
     return made, why + (gaps if made else "")
@@ -75,17 +76,17 @@ def _text(cells: pl.Series, distinct: list[str], wanted: bool) -> tuple[BaseDist
     return CategoricalDistribution(sorted(distinct)), f"{len(distinct)} different text values"
 
 
-def _junk(column: str, v: Array, cells: pl.Series) -> str:
-    """Why these numbers are no parameter; v: the different ones, sorted."""
+def _junk(v: Array, cells: pl.Series, rows: int) -> str:
+    """Why these numbers are no parameter; v: the different ones, sorted; rows: of the whole column."""
     n, whole = len(cells), _are_whole(v)
     step = _step(v)
-    if found := by_numbers(column, float(v[0]), step is not None or _are_levels(v, n)):
+    if found := by_numbers(cells.name, float(v[0]), step is not None or _are_levels(v, n)):
         return found
     most = max(-v[0], v[-1])
     if whole and (most > LARGEST_COUNT or (most > LARGEST_COMMON and step is None and not _is_log(v))):
         return "numbers this large look like identifiers"
     if whole and len(v) == n > MOST_LEVELS:
-        if v[-1] - v[0] + 1 == n:
+        if v[-1] - v[0] + 1 in (n, rows):
             return "it counts the rows"
         if step is None and _rises(cells):
             return "it rises with every row, as a counter or a time does"

@@ -16,6 +16,7 @@ from jumbo_bo.errors import UserError, brief, first_line
 from jumbo_bo.space.space import Space
 from jumbo_bo.space.values import as_numbers, spelling
 from jumbo_bo.study.guess import Direction, Guess, guess
+from jumbo_bo.study.table import Table
 
 HOW = "no, parameter, objective, task, minimize, maximize, a range like 1e-5 to 0.1 (log), or choices like 16 | 32"
 NOT = ("no", "-", "ignore", "none")
@@ -31,8 +32,8 @@ class Wishes:
     ignore: tuple[str, ...] = ()
     keep: Mapping[str, BaseDistribution | None] = field(default_factory=dict)
 
-    def guess(self, frame: pl.DataFrame) -> Guess:
-        return guess(frame, self.objective, self.task, self.direction, self.ignore, self.keep)
+    def guess(self, table: Table) -> Guess:
+        return guess(table.frame, self.objective, self.task, self.direction, self.ignore, table.rows, self.keep)
 
 
 def corrected(wishes: Wishes, frame: pl.DataFrame, guessed: Guess, text: str) -> Wishes:
@@ -73,6 +74,10 @@ def _parts(text: str, columns: Sequence[str]) -> tuple[str, str, str]:
 
 
 def _distribution(cells: pl.Series, what: str) -> BaseDistribution:
+    if ", when " in what:
+        raise UserError(
+            "leave out 'when ...': it follows from the rows without a value; you can change it in study.toml"
+        )
     try:
         made = _choices(cells, what) if "|" in what else _range(cells, what)
         Space({"x": made})

@@ -5,24 +5,25 @@ Every guess is explained, as it is written to a file that a person reads and cor
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
-from jumbo_bo.data.files import files_of, readable, scan
 from jumbo_bo.data.frames import closest
 from jumbo_bo.errors import UserError
+from jumbo_bo.space.axes import axis_of
 from jumbo_bo.space.space import Space
+from jumbo_bo.space.structure import split_of
 from jumbo_bo.study.column import is_numeric, parameter
 from jumbo_bo.study.junk import words
 
 Direction = Literal["minimize", "maximize"]
-
+ENOUGH = 3  # rows with and without a parameter from which a condition is guessed
 
 LOWER = set(words("loss error err mse rmse mae mape nll cost regret perplexity latency crossentropy wer deviance"))
 HIGHER = set(words("accuracy acc auc auroc f1 score reward yield precision recall r2 iou bleu throughput profit"))
@@ -48,12 +49,24 @@ class Guess:
     task: str | None
     rename: Mapping[str, str]  # column -> parameter
     notes: Mapping[str, str]  # column -> what it was taken for and why
+    seen: int  # rows that it was made from
+    rows: int  # of the table
 
     @property
     def columns(self) -> dict[str, Any]:
         """Options for a reader of the same table."""
         given = {"task": self.task, "rename": dict(self.rename)}
         return {"objective": self.objective, "direction": self.direction} | {k: v for k, v in given.items() if v}
+
+    @property
+    def sample(self) -> str:
+        """That not all rows were seen, if so."""
+        if self.seen >= self.rows:
+            return ""
+        return (
+            f"Guessed from {self.seen:,} of {self.rows:,} rows: some drawn at random, and those with rare or extreme "
+            "values. Counts are those of the sample."
+        )
 
 
 @dataclass
@@ -74,10 +87,12 @@ def guess(
     task: str | None = None,
     direction: Direction | None = None,
     ignore: Sequence[str] = (),
+    rows: int | None = None,
     keep: Mapping[str, BaseDistribution | None] | None = None,
 ) -> Guess:
-    """What is not given is guessed from names and values. `keep` are columns that are parameters, whatever they look
-    like, None: with a guessed range. It and `ignore` may have patterns like 'u_*'."""
+    """What is not given is guessed from names and values. `rows`: of the whole table, if the frame is a sample of it.
+    `keep` are columns that are parameters, whatever they look like, None: with a guessed range. It and `ignore` may
+    have patterns like 'u_*'."""
     columns = _Columns(list(frame.columns))
     for role, name in (("objective", objective), ("task", task)):
         if name is not None and name not in columns.left:
@@ -99,12 +114,12 @@ def guess(
     task = _task(frame, columns, task)
     rename = _prefixed(columns, kept)
     left = [c for c in frame.columns if c in columns.left or c in kept]
-    space, notes = guess_space(
-        frame.select(left).rename(rename), keep={rename.get(name, name): dist for name, dist in kept.items()}
-    )
+    kept = {rename.get(name, name): dist for name, dist in kept.items()}
+    space, notes = guess_space(frame.select(left).rename(rename), rows=rows, keep=kept)
     back = {new: old for old, new in rename.items()}
     notes = columns.notes | {back.get(name, name): why for name, why in notes.items()}
-    return Guess(space, objective, direction, task, rename, {c: notes[c] for c in frame.columns})
+    notes = {c: notes[c] for c in frame.columns}
+    return Guess(space, objective, direction, task, rename, notes, frame.height, rows or frame.height)
 
 
 def _matching(option: str, pattern: str, columns: Sequence[str]) -> list[str]:
@@ -117,7 +132,10 @@ def _matching(option: str, pattern: str, columns: Sequence[str]) -> list[str]:
 
 
 def guess_space(
-    frame: pl.DataFrame, ignore: Iterable[str] = (), keep: Mapping[str, BaseDistribution | None] | None = None
+    frame: pl.DataFrame,
+    ignore: Iterable[str] = (),
+    rows: int | None = None,
+    keep: Mapping[str, BaseDistribution | None] | None = None,
 ) -> tuple[Space, dict[str, str]]:
     """The parameters among the columns, and for every column what it was taken for and why."""
     skip, keep = set(ignore), keep or {}
@@ -128,31 +146,50 @@ def guess_space(
             continue
         made, notes[column] = keep.get(column), "as asked"
         if made is None:
-            made, notes[column] = parameter(frame[column], wanted=column in keep)
+            made, notes[column] = parameter(frame[column], rows, wanted=column in keep)
         if made is None and column in keep:
             raise UserError(f"{column} cannot be a parameter: {notes[column].removeprefix('left out: ')}")
         if made is not None:
             found[column] = made
+    conditions = guess_conditions(frame, found)
+    for column in conditions:
+        notes[column] = f"{notes[column].split('; ')[0]}; other rows have none"
     if not found:
         reasons = "".join(f"\n  {column}: {why}" for column, why in notes.items())
         raise UserError(f"no column looks like a parameter; write [space] by hand{reasons}")
-    return Space(found), notes
+    return Space(found, conditions), notes
 
 
-def read_table(files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> pl.DataFrame:
-    """All rows of all files, one below the other. Of a column with numbers in one file and text in another: text."""
-    frames = []
-    for file in files_of(files):
-        with readable(file):
-            frames.append(scan(file).lazy().collect())
-    if not any(frame.height for frame in frames):
-        raise UserError(
-            "the files have no rows, so nothing can be guessed; to start without old runs, run `jumbo init` on its own"
-        )
-    try:
-        return pl.concat(frames, how="diagonal_relaxed")
-    except pl.exceptions.PolarsError:
-        return pl.concat([frame.cast(pl.String) for frame in frames], how="diagonal")
+def guess_conditions(frame: pl.DataFrame, found: Mapping[str, BaseDistribution]) -> dict[str, str]:
+    """Of columns that are empty exactly where another one has certain values, or is empty as well. Choices are
+    preferred to whole numbers; other numbers may fit by chance."""
+    filled = frame.select(pl.col(*found)).fill_nan(None).select(pl.all().is_not_null())
+    gaps = {name: (filled[name].sum(), name) for name in found if not filled[name].all()}
+    conditions: dict[str, str] = {}
+    for name in sorted(gaps, key=lambda name: (-gaps[name][0], name)):  # parents have fewer gaps
+        for parent in sorted(found, key=lambda other: isinstance(found[other], IntDistribution)):
+            sure = parent != name and (parent not in gaps or parent in conditions)
+            if sure and (text := _condition(frame, filled[name], parent, found[parent])) is not None:
+                conditions[name] = text
+                break
+    return conditions
+
+
+def _condition(frame: pl.DataFrame, there: pl.Series, parent: str, dist: BaseDistribution) -> str | None:
+    cells = frame[parent]
+    having, lacking = cells.filter(there), cells.filter(~there).drop_nulls()
+    if min(len(having), len(lacking)) < ENOUGH or having.null_count() or isinstance(dist, FloatDistribution):
+        return None
+    with_it, without = (_choices(part.unique(maintain_order=True).to_list(), dist) for part in (having, lacking))
+    split = None if with_it is None or without is None else split_of(parent, dist, with_it, without)
+    return None if split is None or any(map(split.holds, without or ())) else split.text
+
+
+def _choices(cells: Sequence[Any], dist: BaseDistribution) -> list[Any] | None:
+    """As the space has them; None when some are no value of the parameter."""
+    axis = axis_of("x", dist)
+    u = axis.encode(cells)
+    return [axis.decode(float(x)) for x in u] if np.isfinite(u).all() else None
 
 
 def _objective(

@@ -49,6 +49,7 @@ def job_of(table: toml.Table, space: Space) -> Job:
                     f"{closest(name, space.names)}; the parameters are {', '.join(space.names)}; "
                     "write a literal brace twice"
                 )
+        _check_optional(table, argument, space)
     return Job(
         tuple(command),
         table.take("input", toml.one_of("arguments", "json"), Job.input),
@@ -65,10 +66,33 @@ def render(job: Job, params: Params) -> list[str]:
     def put(match: re.Match[str]) -> str:
         return match[0][0] if match[1] is None else _word(params[match[1]])  # '{{' is '{'
 
-    command = [BRACES.sub(put, argument) for argument in job.command]
+    command = [BRACES.sub(put, argument) for argument in _applying(job.command, params)]
     if job.input == "arguments" and not _placeholders(job.command):
         command += [word for name, value in params.items() for word in _option(f"--{name}", value)]
     return command
+
+
+def _check_optional(table: toml.Table, argument: str, space: Space) -> None:
+    """An argument with a parameter that may not exist is left out then, so it must not hold another one."""
+    names = dict.fromkeys(_placeholders([argument]))
+    if len(names) > 1 and (found := [name for name in names if name in space.conditions]):
+        raise table.error(
+            f"{table.name}.command has {{{clip(found[0])}}} in {brief(argument)} together with other parameters, and "
+            f"it exists only when {space.conditions[found[0]]}; give it an argument of its own"
+        )
+
+
+def _applying(command: Sequence[str], params: Params) -> list[str]:
+    """Without the arguments whose parameter this trial does not have. An option such as --depth before one that is
+    nothing but its value goes with it."""
+    kept: list[str] = []
+    for argument in command:
+        names = _placeholders([argument])
+        if all(name in params for name in names):
+            kept.append(argument)
+        elif argument == f"{{{names[0]}}}" and kept and kept[-1].startswith("-") and not _placeholders(kept[-1:]):
+            kept.pop()
+    return kept
 
 
 def _option(name: str, value: Any) -> list[str]:

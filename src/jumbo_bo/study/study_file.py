@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -126,16 +127,24 @@ def load(path: str | os.PathLike[str]) -> StudyFile:
 
 def space_record(space: Space) -> dict[str, str]:
     """The space as it is kept with the study."""
-    return {name: distribution_to_json(dist) for name, dist in space.distributions.items()}
+    return {name: _record(dist, space.conditions.get(name)) for name, dist in space.distributions.items()}
+
+
+def _record(dist: BaseDistribution, when: str | None) -> str:
+    text = distribution_to_json(dist)
+    return text if when is None else json.dumps({**json.loads(text), toml.WHEN: when})
 
 
 def space_changes(record: Mapping[str, str], space: Space) -> list[str]:
     """What is different now, a line for each parameter. Their order does not matter."""
     was, now = {name: json_to_distribution(text) for name, text in record.items()}, space.distributions
+    when = {name: found[toml.WHEN] for name, text in record.items() if toml.WHEN in (found := json.loads(text))}
     changed = [
-        f"{name}: was {span(was[name])}, now {span(dist)}" if name in was else f"{name}: new"
+        f"{name}: was {span(was[name], when.get(name))}, now {span(dist, space.conditions.get(name))}"
+        if name in was
+        else f"{name}: new"
         for name, dist in now.items()
-        if name not in was or was[name] != dist
+        if name not in was or was[name] != dist or when.get(name) != space.conditions.get(name)
     ]
     return changed + [f"{name}: gone" for name in was if name not in now]
 
@@ -149,8 +158,10 @@ def check_space(kept: Mapping[str, str] | None, space: Space) -> None:
         )
 
 
-def span(dist: BaseDistribution) -> str:
+def span(dist: BaseDistribution, when: str | None = None) -> str:
     """A parameter's values in words."""
+    if when is not None:
+        return f"{span(dist)}, when {when}"
     if isinstance(dist, CategoricalDistribution):
         return " | ".join(map(repr, dist.choices))
     assert isinstance(dist, FloatDistribution | IntDistribution)

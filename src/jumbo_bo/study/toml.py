@@ -78,6 +78,7 @@ CHOICES = Check(list_of(is_cell), 'a list of text, numbers or true/false, for ex
 TABLE = Check(lambda v: isinstance(v, dict), "a table")
 
 
+WHEN = "when"  # the condition under which a parameter exists
 TYPES = {
     "float": ("low", "high", "log", "step"),
     "int": ("low", "high", "log", "step"),
@@ -153,8 +154,9 @@ def space(top: Table) -> Space:
         raise top.wrong("space", example)
     table = top.table("space")
     distributions = {name: _distribution(table, name) for name in table.values}
+    conditions = {name: table.table(name).take(WHEN, TEXT) for name in table.values if WHEN in table.values[name]}
     try:
-        return Space(distributions)
+        return Space(distributions, conditions)
     except (ValueError, TypeError) as error:
         raise top.error(f"space: {error}") from None
 
@@ -164,7 +166,7 @@ def _distribution(parameters: Table, name: str) -> BaseDistribution:
         raise parameters.wrong(name, 'a table, for example { type = "float", low = 0.0, high = 1.0 }')
     table = parameters.table(name)
     kind = table.take("type", one_of(*TYPES))
-    table.only("type", *TYPES[kind])
+    table.only("type", *TYPES[kind], WHEN)
     if kind == "categorical":
         return CategoricalDistribution(table.take("choices", CHOICES))
     number = NUMBER if kind == "float" else INTEGER
@@ -220,8 +222,10 @@ def written(value: Any) -> str:
     raise TypeError(f"{value!r} cannot be written as TOML")
 
 
-def parameter(dist: BaseDistribution) -> dict[str, Any]:
+def parameter(dist: BaseDistribution, when: str | None = None) -> dict[str, Any]:
     """What `space` reads back as this parameter."""
+    if when is not None:
+        return parameter(dist) | {WHEN: when}
     if isinstance(dist, CategoricalDistribution):
         return {"type": "categorical", "choices": dist.choices}
     assert isinstance(dist, FloatDistribution | IntDistribution)
