@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 import test_docs
 from jumbo_bo.learning.row_gp import RowGP
@@ -14,6 +15,7 @@ from jumbo_bo.methods import GPUCB, JumboJoint
 from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.models import gp as gps
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.space.space import Space
 from untrained import CUBE, MIXED, WHY, every_space, exact_blocks, exact_gp, kernels, loss, random_net, study
 
 pytestmark = pytest.mark.interop
@@ -44,6 +46,18 @@ def test_gps_on_rows_are_in_the_features(space, rng):
     for block in ("h", "g", "m"):  # our GPs are computed in single precision
         np.testing.assert_allclose(found[:, list(features.columns(block))], ours[block], rtol=0, atol=1e-4)
     assert np.abs(ours["g"] - exact_blocks(space, random_net(space), u)["g"]).max() > 0.1
+
+
+def test_parameters_that_do_not_exist_have_fixed_columns(rng):
+    kinds, x = CategoricalDistribution(("a", "b")), FloatDistribution(0, 1)
+    space = Space({"kind": kinds, "x": x, "y": x}, {"y": "kind == 'b'"})
+    features = parts.Features(space)
+    u = torch.tensor(rng.random((4, 5, 3))).requires_grad_()
+    found = features.transform(u)[..., list(features.columns("x"))]
+    ours = space.transform(u.detach().numpy().reshape(20, 3))
+    np.testing.assert_allclose(found.detach().numpy().reshape(20, -1), ours)
+    found.sum().backward()
+    np.testing.assert_array_equal(u.grad[..., 2] != 0, u.detach()[..., 0] >= 0.5)
 
 
 def test_gps_on_rows_are_differentiable():

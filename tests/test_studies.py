@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from jumbo_bo import studies
 from jumbo_bo.data.history import History, Task
+from jumbo_bo.held import holding
 from jumbo_bo.learning.training import Pretraining
 from jumbo_bo.methods import JumboJoint
 from jumbo_bo.optimizer import Optimizer
@@ -222,16 +223,16 @@ def test_a_later_trial_is_given_time_to_give_way(monkeypatch):
 def test_held_parameters_stay_and_the_others_are_searched(rng):
     trials = trials_of(6, rng)
     base = optimizer(candidates=None)
-    held = studies.holding(base, {"n": 4}, 6)
+    held = holding(base, {"n": 4}, 6)
     _, suggestion = studies.suggest(held, trials, 6)
     assert suggestion.params["n"] == 4
-    assert studies.suggest(studies.holding(base, {"n": 4}, 6), trials, 6)[1].params == suggestion.params
+    assert studies.suggest(holding(base, {"n": 4}, 6), trials, 6)[1].params == suggestion.params
     exact = 0.1 + 0.2  # not what the space would round it to
-    assert studies.suggest(studies.holding(base, {"x": exact}, 6), trials, 6)[1].params["x"] == exact
+    assert studies.suggest(holding(base, {"x": exact}, 6), trials, 6)[1].params["x"] == exact
 
 
 def test_holding_a_finite_space_offers_each_rest_once():
-    held = studies.holding(optimizer(GRID), {"c": "q"}, 0)
+    held = holding(optimizer(GRID), {"c": "q"}, 0)
     assert sorted(c["a"] for c in held.candidates) == [0, 1, 2]
     assert {c["c"] for c in held.candidates} == {"q"}
 

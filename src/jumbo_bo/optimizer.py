@@ -32,9 +32,10 @@ from jumbo_bo.models.threads import one_thread
 from jumbo_bo.notebook import InNotebooks
 from jumbo_bo.paths import at_home
 from jumbo_bo.remaining import Goal, chance
-from jumbo_bo.search.argmax import Domain, domain_of, sobol
-from jumbo_bo.search.candidates import encode_candidates, listed
+from jumbo_bo.search.argmax import Domain, domain_of
+from jumbo_bo.search.candidates import allowed_of
 from jumbo_bo.search.share import share_of
+from jumbo_bo.search.sobol import over
 from jumbo_bo.space.space import Params, Space
 from jumbo_bo.suggestion import BestTrial, Suggestion
 from jumbo_bo.trials import Fits, Pending, Trial, Trials
@@ -80,10 +81,9 @@ class Optimizer(InNotebooks):
         self.method = method if isinstance(method, str) else name_of(method)
         self.bounds = checked_bounds(bounds)
         self.seed = seed
-        self.candidates = [dict(c) for c in listed(candidates)] if candidates is not None else None
+        self.candidates, self._listed = allowed_of(space, candidates)
         self.cache = None if cache is None else Path(at_home(cache))
         self._sign = -1.0 if direction == "minimize" else 1.0
-        self._listed = None if self.candidates is None else encode_candidates(space, self.candidates)
         self._known = Known(history, self.recipe, space, seed, self.cache)
         self._trials = self._known.trials
         self._n_old = len(self._trials)
@@ -123,7 +123,8 @@ class Optimizer(InNotebooks):
         return [self.ask() for _ in range(n)]
 
     def tell(self, suggestion: Suggestion | Mapping[str, Any], value: float) -> None:
-        """The value of a suggestion, or of any configuration of the space. NaN and infinities count as failures."""
+        """The value of a suggestion, or of any configuration of the space, whether it meets the constraints or not. NaN
+        and infinities count as failures."""
         try:
             number = float(value)
         except OverflowError:  # a whole number beyond all floats
@@ -171,7 +172,8 @@ class Optimizer(InNotebooks):
         with one_thread():
             trials = self._finished()
             view = replace(self._view(trials), pending=np.zeros((0, self.space.d)))
-            goal = Goal(view, self._trials, trials.warp, gain, self.recipe.success(view))
+            rivals = [t for t in self._trials if self.space.allows(t.params)]
+            goal = Goal(view, rivals, trials.warp, gain, self.recipe.success(view))
             gps = self._surrogate(view, joint=True).gps
             return 1.0 if self.best is None else chance(gps, goal)
 
@@ -204,8 +206,8 @@ class Optimizer(InNotebooks):
 
     @property
     def best(self) -> BestTrial | None:
-        """The best configuration told so far, None before the first value."""
-        told = [t for t in self._trials[self._n_old :] if not math.isnan(t.y)]
+        """The best configuration told so far that meets the constraints, None before the first value."""
+        told = [t for t in self._trials[self._n_old :] if not math.isnan(t.y) and self.space.allows(t.params)]
         if not told:
             return None
         top = max(told, key=lambda t: t.y)
@@ -281,7 +283,7 @@ class Optimizer(InNotebooks):
     @cached_property
     def _reference(self) -> gps.Blocks:
         """Points spread over the space, on which trust is measured."""
-        return self._domain.featurise(self.space.snap(sobol(self.space.d, 256, np.random.default_rng(0))))
+        return self._domain.featurise(over(self.space, 256, np.random.default_rng(0)))
 
     def _finish(self, suggestion: Suggestion | Mapping[str, Any], y: float) -> None:
         if isinstance(suggestion, Suggestion):

@@ -37,7 +37,8 @@ from jumbo_bo.models.evidence import semidefinite_root
 from jumbo_bo.models.gp import GP, Blocks, joint_posterior, posterior
 from jumbo_bo.models.plausible import plausible
 from jumbo_bo.search.acquisition import Score
-from jumbo_bo.search.argmax import Finite, sobol
+from jumbo_bo.search.argmax import Finite
+from jumbo_bo.search.sobol import over
 from jumbo_bo.trials import Trial
 
 Array = npt.NDArray[np.float64]
@@ -126,7 +127,7 @@ def _others(score: Score, goal: Goal, rng: np.random.Generator) -> Blocks:
     near = np.vstack([top, hints])
     moves = 10.0 ** rng.uniform(-2.5, -0.7, (NEAR, 1)) * rng.standard_normal((NEAR, domain.space.d))
     around = np.clip(near[rng.integers(len(near), size=NEAR)] + moves, 0.0, 1.0)
-    blocks = domain.featurise(domain.space.snap(np.vstack([top, around, sobol(domain.space.d, SCREEN, rng)])))
+    blocks = domain.featurise(domain.space.snap(np.vstack([top, around, over(domain.space, SCREEN, rng)])))
     chosen = _chosen(score(blocks), rng)
     return {name: block[chosen] for name, block in blocks.items()}
 

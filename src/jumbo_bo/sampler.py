@@ -25,11 +25,13 @@ from jumbo_bo import studies
 from jumbo_bo.data.history import History
 from jumbo_bo.data.readers import from_study
 from jumbo_bo.errors import InputError
+from jumbo_bo.held import holding
 from jumbo_bo.learning import cache as learned
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import DEFAULT, Recipe
 from jumbo_bo.optimizer import Direction, Optimizer
 from jumbo_bo.search.argmax import SpaceExhausted
+from jumbo_bo.space.constraints import Predicate
 from jumbo_bo.space.space import Params, Space
 from jumbo_bo.space.structure import Seen, learned_space
 
@@ -55,6 +57,8 @@ class JumboSampler(BaseSampler):
     cache           folder where what was learned is kept and shared between processes ($JUMBO_CACHE or
                     ~/.cache/jumbo-bo by default); None: learned by every process, not kept
     bounds          the smallest and the largest value that is possible, where intervals end; None: no such end
+    constraints     what configurations have to meet, as in `Space`, such as ["x_a + x_b <= 1"]; instead of a Space with
+                    constraints as `search_space`
     """
 
     def __init__(
@@ -68,11 +72,13 @@ class JumboSampler(BaseSampler):
         source_studies: Study | Iterable[Study] = (),
         cache: str | Path | None = USER_CACHE,
         bounds: tuple[float | None, float | None] = (None, None),
+        constraints: Sequence[str | Predicate] = (),
     ) -> None:
         if seed is not None and seed < 0:
             raise InputError(f"seed is {seed}, expected at least 0, or None for a different one each time")
         sources = [source_studies] if isinstance(source_studies, Study) else list(source_studies)
-        self._space, self._history = _space_and_history(history, search_space, sources)
+        space, self._history = _space_and_history(history, search_space, sources)
+        self._space = _constrained(space, search_space, constraints)
         self._method = method
         self._n_trials = n_trials
         self._bounds = bounds
@@ -131,7 +137,7 @@ class JumboSampler(BaseSampler):
     def _suggest(self, study: Study, trial: FrozenTrial, space: Space, fixed: Params) -> Params:
         optimizer = self._optimizer_of(space, study.direction.name.lower())  # type: ignore[arg-type]
         if fixed:
-            optimizer = studies.holding(optimizer, fixed, trial.number)
+            optimizer = holding(optimizer, fixed, trial.number)
         trials: list[FrozenTrial] = []
 
         def read() -> list[FrozenTrial]:
@@ -241,6 +247,19 @@ def _space_and_history(
         old = from_study(sources, space)
         history = old if history is None else history + old
     return space, history
+
+
+def _constrained(space: Space | None, asked: Any, constraints: Sequence[str | Predicate]) -> Space | None:
+    """The space with the constraints, wherever they were given."""
+    if space is None:
+        if constraints:
+            raise InputError("constraints need parameters whose ranges are known; pass search_space= as well")
+        return None
+    given = asked.constraints if isinstance(asked, Space) else space.constraints
+    if constraints and given:
+        raise InputError("constraints were given twice; leave out constraints=, or those of the space")
+    wanted = Space(space.distributions, constraints or given, space.conditions)
+    return space if space == wanted else wanted
 
 
 def _check_same(made_for: Space, asked: Space | Mapping[str, BaseDistribution]) -> None:

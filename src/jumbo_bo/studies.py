@@ -22,13 +22,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-import numpy as np
 from optuna import Study
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from jumbo_bo.data.readers import outcome
-from jumbo_bo.space.space import GRID_LIMIT, Params, Space
+from jumbo_bo.space.space import Params, Space
 
 if TYPE_CHECKING:  # who only looks at a study does not load the models
     from jumbo_bo.explain import Explanation
@@ -43,7 +42,6 @@ DECIDING = 60.0  # seconds: a running trial without parameters this old has lost
 MOST_DECIDING = 2  # of them whose choice is computed here as well; more share the configurations
 MOST_SHARES = 6  # refusals, each of which halves the share
 WAIT, WAITS = 0.01, 50  # seconds, and how often, for a later trial to give way
-MOST_HELD = 2_048  # configurations to choose from when some parameters are fixed
 
 
 class Remaining(NamedTuple):
@@ -156,21 +154,6 @@ def _is_decided(trial: FrozenTrial) -> bool:
     return trial.state is not TrialState.RUNNING or bool(trial.params) or "fixed_params" in trial.system_attrs
 
 
-def holding(optimizer: Optimizer, fixed: Params, number: int) -> Optimizer:
-    """An optimizer that moves only the other parameters, for trial `number`. What was learned is shared with it."""
-    space, rng = optimizer.space, np.random.default_rng([optimizer.seed, number])
-    columns = [space.names.index(name) for name in fixed]
-    values = [space.axes[i].encode([fixed[space.names[i]]])[0] for i in columns]
-    if space.cardinality is not None and space.cardinality <= GRID_LIMIT:
-        u = space.grid()
-        u = u[np.all((np.abs(u[:, columns] - values) < 1e-9) | ~space.there(u)[:, columns], axis=1)]
-    else:
-        u = rng.random((MOST_HELD, space.d))
-        u[:, columns] = values  # before it is known which parameters exist
-    candidates = [space.present(space.decode(row) | fixed) for row in rng.permutation(u)[:MOST_HELD]]
-    return optimizer.restarted(candidates)
-
-
 def remembered(storage: BaseStorage, study_id: int) -> list[FrozenTrial]:
     """All trials of the study but the forgotten ones."""
     left_out = forgotten(storage, study_id)
@@ -237,6 +220,12 @@ def configuration(trial: FrozenTrial, space: Space) -> Params | None:
     except (KeyError, ValueError):
         return None
     return params
+
+
+def broken(trial: FrozenTrial, space: Space) -> list[str]:
+    """The constraints of the space that its configuration does not meet."""
+    params = configuration(trial, space) if space.constraints else None
+    return [] if params is None else space.broken(params)
 
 
 def unused(trials: Iterable[FrozenTrial], space: Space) -> list[tuple[int, str]]:

@@ -30,7 +30,7 @@ from jumbo_bo.methods.joint import joint_kernel
 from jumbo_bo.models import gp as gps
 from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.optimizer import Optimizer
-from jumbo_bo.search.argmax import sobol
+from jumbo_bo.search.sobol import over
 
 Array = npt.NDArray[np.float64]
 
@@ -91,7 +91,7 @@ def transfer(optimizer: Optimizer) -> TransferReport:
     points = view.u[-RECENT:]
     blocks, z = view.domain.featurise(points), view.z[-RECENT:]
     joint = gps.fit(joint_kernel(view), blocks, z)
-    reference = view.domain.featurise(view.space.snap(sobol(view.space.d, 256, np.random.default_rng(0))))
+    reference = view.domain.featurise(over(view.space, 256, np.random.default_rng(0)))
     share = trust(optimizer.recipe.surrogate(view), reference)  # of the model that makes the suggestions
     share = math.nan if share is None else share
     heads = net.predictions(view.space.transform(points))  # (n, K)

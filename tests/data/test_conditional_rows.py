@@ -23,7 +23,7 @@ DISTS = {
     "alpha": FloatDistribution(0, 1),
     "deep": FloatDistribution(0, 1),
 }
-SPACE = Space(DISTS, {"depth": "booster == 'tree'", "alpha": "booster == 'linear'", "deep": "depth > 4"})
+SPACE = Space(DISTS, conditions={"depth": "booster == 'tree'", "alpha": "booster == 'linear'", "deep": "depth > 4"})
 CONFIGURATIONS = [
     {"booster": "tree", "depth": 3},
     {"booster": "linear", "alpha": 0.5},

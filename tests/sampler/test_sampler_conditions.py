@@ -93,7 +93,7 @@ def test_conditions_are_learned_from_old_studies(messages):
 
 
 def test_a_parameter_that_should_not_exist_is_reported_once(messages):
-    wrong = Space(SPACE.distributions, {**SPACE.conditions, "depth": "booster == 'tree' and layers == 1"})
+    wrong = Space(SPACE.distributions, conditions={**SPACE.conditions, "depth": "booster == 'tree' and layers == 1"})
     study = optuna.create_study(sampler=JumboSampler(search_space=wrong, method="random", seed=0))
     study.optimize(objective, n_trials=12)
     assert len(messages) == 1

@@ -127,10 +127,10 @@ def test_one_choice_may_decide_about_all_others() -> None:
 def test_the_fingerprint_without_conditions_is_what_it_was() -> None:
     text = json.dumps([(name, distribution_to_json(dist)) for name, dist in BOOSTERS.items()])
     plain = hashlib.sha256(text.encode()).hexdigest()
-    assert Space(BOOSTERS).fingerprint == Space(BOOSTERS, {}).fingerprint == plain
+    assert Space(BOOSTERS).fingerprint == Space(BOOSTERS, conditions={}).fingerprint == plain
     assert SPACE.fingerprint != plain
     assert Space(BOOSTERS, dict(reversed(WHEN.items()))) == SPACE
-    assert Space(BOOSTERS, {**WHEN, "deep": "depth > 3"}) != SPACE
+    assert Space(BOOSTERS, conditions={**WHEN, "deep": "depth > 3"}) != SPACE
 
 
 def test_whichever_part_of_a_condition_speaks_of_what_is_absent() -> None:

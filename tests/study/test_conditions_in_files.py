@@ -47,11 +47,11 @@ def test_a_study_knows_its_conditions(tmp_path: Path) -> None:
     space = load(write(tmp_path, TEXT)).space
     record = space_record(space)
     check_space(record, space)
-    other = Space(space.distributions, {**space.conditions, "depth": "booster != 'linear'"})
+    other = Space(space.distributions, conditions={**space.conditions, "depth": "booster != 'linear'"})
     with pytest.raises(UserError, match=r"depth: was .*, when booster == 'tree', now .*, when booster != 'linear'"):
         check_space(record, other)
     with pytest.raises(UserError, match=r"deep: was .*, when depth > 4 and `lambda` < 0.5, now 0.0 to 1.0[;)]"):
-        check_space(record, Space(space.distributions, {"depth": "booster == 'tree'"}))
+        check_space(record, Space(space.distributions, conditions={"depth": "booster == 'tree'"}))
 
 
 @pytest.mark.parametrize(

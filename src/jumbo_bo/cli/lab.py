@@ -62,6 +62,7 @@ def tell(
     with explained("tell", "Run it again for the rest; results already stored are named."), usable(study):
         from jumbo_bo.runner import people
         from jumbo_bo.runner.book import best, opened_book
+        from jumbo_bo.studies import broken
         from jumbo_bo.study.study_file import load
 
         if trial is None:
@@ -78,9 +79,12 @@ def tell(
             entries = [people.Entry("", trial, None, told)]
         with opened_book(load(study), create=any(e.number is None for e in entries)) as book:
             stored = people.tell(book, entries)
-            top = best(book.trials(), book.file.direction)
+            top = best(book.trials(), book.file)
+            outside = {t.number: broken(t, book.file.space) for t in stored}
         screen = console()
         for t in stored:
             screen.print(f"trial {t.number}: {'failed' if t.value is None else number(t.value)}, stored")
+            if broke := ", ".join(outside[t.number]):
+                screen.print(f"  It does not meet {broke}: it is learned from, and not counted as the best")
         if top is not None and top.value is not None:
             screen.print(f"Best so far: {number(top.value)} in trial {top.number} ({settings(top)})")

@@ -139,7 +139,7 @@ def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> N
     from jumbo_bo.wording import in_words
 
     if ending.reason == "exhausted":
-        screen.print(f"\nAll {file.space.cardinality:,} configurations of the space have been tried.")
+        screen.print(f"\nAll {file.n_configurations:,} configurations of the space have been tried.")
     elif ending.reason == "stopped" and file.stop is not None:
         chance, more = in_words(ending.chance), f" by more than {file.stop.gain:g}" if file.stop.gain else ""
         screen.print(f"\nStopped: the chance that any configuration improves{more} is {chance}.")

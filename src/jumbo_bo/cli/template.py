@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any
 
 from jumbo_bo.space.space import Space
@@ -26,11 +27,11 @@ def study_text(
         [
             "# A study for jumbo-bo. Text after # is an explanation, or an option you can enable.",
             "",
-            *_aligned(_study(name, direction)),
+            *_aligned(_study(name, direction, space)),
             "",
             "# The parameters and their ranges. A float or int may have log = true (a logarithmic scale) or step = ...",
-            "# (a grid); numeric choices are treated as ordered. One that does not always exist says when it does:",
-            '# momentum = { type = "float", low = 0, high = 1, when = "optimizer == \'sgd\'" }',
+            "# (a grid); numeric choices are treated as ordered. One that exists only under a condition names it,",
+            "# such as: when = \"optimizer == 'sgd'\".",
             "[space]",
             *_aligned(_parameters(space, columns.get("rename", {}), notes)),
             "",
@@ -49,14 +50,24 @@ def study_text(
     )
 
 
-def _study(name: str, direction: str) -> Iterator[Line]:
+def _study(name: str, direction: str, space: Space) -> Iterator[Line]:
     yield f"name = {written(name)}", "name of the study in the storage"
     yield f"direction = {written(direction)}", '"minimize": smaller is better; or "maximize"'
     yield "trials = 50", "number of trials; you can add more later"
     yield 'storage = "sqlite:///study.db"', "any Optuna storage; a relative path starts at this file's folder"
     yield '# method = "jumbo-mixture"', "or jumbo, gp-ucb, rgpe, gcp, ...: see docs/baselines.md"
     yield "# seed = 0", "another seed gives other suggestions"
+    for example in _constraints(space)[:1]:
+        yield f"# constraints = {written([example])}", "what every suggestion has to meet: see docs/constraints.md"
+    yield '# candidates = "stock.csv"', "a table of the configurations to choose from; without it, the whole space"
     yield "# bounds = [0, 100]", "the smallest and the largest value that is possible; intervals end there"
+
+
+def _constraints(space: Space) -> list[str]:
+    """One for each number with a plain name, for an example."""
+    plain = [name for name in space if name.isidentifier() and not iskeyword(name)]
+    numbers = {name: parameter(space.distributions[name]) for name in plain}
+    return [f"{name} <= {made['high']}" for name, made in numbers.items() if "high" in made]
 
 
 def _parameters(space: Space, rename: Mapping[str, str], notes: Mapping[str, str]) -> Iterator[Line]:

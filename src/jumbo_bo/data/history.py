@@ -110,6 +110,13 @@ class History:
         return sum(t.of[0] for t in self.tasks) + (self.target.of[0] if self.target else 0)
 
     @cached_property
+    def n_forbidden(self) -> int:
+        """Rows that do not meet the constraints of the space. They are learned from all the same."""
+        if not self.space.constraints:
+            return 0
+        return sum(int((~self.space.allowed(t.u)).sum()) for t in self._all if t not in self.constant)
+
+    @cached_property
     def fingerprint(self) -> str:
         """sha256 of everything that training sees."""
         digest = hashlib.sha256(self.space.fingerprint.encode())
@@ -163,9 +170,11 @@ class History:
         head = f"{tasks}{target}: {self.n_usable:,} rows used"
         head += f" of {read.total():,} read" if self.reports else ""
         total = len({*read, *(t.name for t in self._all)})
+        forbidden = self.n_forbidden
+        outside = [f"{forbidden:,} of them do not meet the constraints; they are learned from"] if forbidden else []
         few = self.n_rows < self.n_usable
         sample = [f"learning from a random sample of {self.n_rows:,} of them (docs/big.md)"] if few else []
-        return "\n".join([head, *sample, *table(self._table_rows(read), total), *notes(self.reports)])
+        return "\n".join([head, *outside, *sample, *table(self._table_rows(read), total), *notes(self.reports)])
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.summary())}</pre>"

@@ -82,7 +82,7 @@ def load(kind: type[Kind], path: str | Path, space: Space) -> Kind:
 def _try_out(past: Past, space: Space) -> None:
     """Sizes that fit each other may still not fit the space."""
     with np.errstate(all="ignore"):  # said below
-        blocks = past.blocks(space.transform(space.sample(np.random.default_rng(0), 2)))
+        blocks = past.blocks(space.transform(space.unconstrained.sample(np.random.default_rng(0), 2)))
     for name, block in blocks.items():
         if len(block) != 2 or not np.isfinite(block).all():
             raise InputError(f"the features {name!r} that it computes are not finite")

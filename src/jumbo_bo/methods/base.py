@@ -38,6 +38,7 @@ Chance = Callable[[Array], Array]  # x (m, D) -> probability of success (m,)
 Schedule = Literal["paper", "anytime", "theory"]
 
 RESTART = 10  # every so many trials a model is searched from scratch, in between from the last optimum
+APART = 64  # points that each of the first ones of a space with constraints is chosen from
 FOLLOW_UP = 10  # iterations of a fit in between: one trial moves the optimum little
 
 
@@ -87,6 +88,13 @@ class View:
     def hints(self) -> Array:
         """The best finished trials, where a local search may start."""
         return self.u[np.argsort(-self.z, kind="stable")[:5]]
+
+    def rivals(self, u: Array) -> Array:  # (k, d) -> (l, d)
+        """Those of the points that meet the constraints, which an improvement is measured from; all when none does."""
+        if not self.space.constraints:
+            return u
+        kept: Array = u[self.space.allowed(u)]
+        return kept if len(kept) else u
 
     def width(self, block: str) -> int:
         return int(self.domain.featurise(self.u[:0])[block].shape[1])
@@ -229,8 +237,24 @@ def space_filling(view: View, n: int) -> Choice | None:
 
 def spread(view: View, k: int, n: int = 1) -> Choice:
     """Point k of n that are spread over the space."""
-    point = sobol(view.space.d, 1 << n.bit_length(), np.random.default_rng(view.seed))[k]
+    rng = np.random.default_rng(view.seed)
+    if view.space.constraints:
+        point = well_apart(view.space, max(n, k + 1), rng)[k]
+    else:
+        point = sobol(view.space.d, 1 << n.bit_length(), rng)[k]
     return Choice(closest(view, point), note=f"Initial point {k + 1} of {n}, spread evenly over the space")
+
+
+def well_apart(space: Space, n: int, rng: np.random.Generator) -> Array:  # -> (n, d)
+    """The first in the middle of what may be tried, each further one far from those before it."""
+    u = space.sample(rng, APART * n)
+    x = space.transform(u)
+    chosen = [int(np.sum((x - x.mean(axis=0)) ** 2, axis=1).argmin())]
+    apart = np.full(len(u), np.inf)
+    while len(chosen) < n:
+        apart = np.minimum(apart, np.sum((x - x[chosen[-1]]) ** 2, axis=1))
+        chosen.append(int(apart.argmax()))
+    return u[chosen]
 
 
 def closest(view: View, u: Array) -> Best:  # (d,) ->

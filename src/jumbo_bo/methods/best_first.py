@@ -92,7 +92,9 @@ def next_of(view: View, best: BestList) -> Best:
         if len(view.taken) and np.abs(view.taken - row).max(axis=1).min() < SAME:
             continue
         if not isinstance(domain, Finite):
-            return Best(row, 0.0)
+            if view.space.allowed(row[None])[0]:
+                return Best(row, 0.0)
+            continue
         for i in domain.rows_of(row[None])[:1]:
             return Best(domain.u[i], 0.0, int(i))
     return closest(view, best.u[0])

@@ -119,7 +119,7 @@ class BOHB(Recipe):
 
     def _listed(self, view: View) -> npt.NDArray[np.bool_]:  # -> (N,) rows that may be suggested
         if not isinstance(view.domain, Finite):
-            return np.ones(len(view.past.z), dtype=bool)
+            return view.space.allowed(view.past.u)
         domain = view.domain
         return view.kept("listed", lambda: np.array([len(domain.rows_of(u[None])) > 0 for u in view.past.u]))
 

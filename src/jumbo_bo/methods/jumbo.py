@@ -33,7 +33,8 @@ from jumbo_bo.methods.nets import NetRecipe
 from jumbo_bo.models.gp import GP, Kernel, LogNormal, Term
 from jumbo_bo.models.kernel import cold_kernel
 from jumbo_bo.search.acquisition import Gate, Score, remembered, ucb
-from jumbo_bo.search.argmax import Best, Finite, sobol
+from jumbo_bo.search.argmax import Best, Finite
+from jumbo_bo.search.sobol import over
 
 Array = npt.NDArray[np.float64]
 
@@ -61,7 +62,7 @@ class Jumbo(NetRecipe):
         calm = view.beta(self.schedule, self.beta0, self.rate)
         warm_gps, cold_gp = self.models(view)
         predict = remembered(partial(average, warm_gps))
-        top = float(expected_by(warm_gps, view.domain.featurise(view.u)).max(initial=-np.inf))
+        top = float(expected_by(warm_gps, view.domain.featurise(view.rivals(view.u))).max(initial=-np.inf))
         for pushes in range(1 + PUSHES * self.push):
             beta = calm * FACTOR**pushes
             warm, cold = ucb(predict, beta), ucb(cold_gp.predict, beta)
@@ -101,7 +102,7 @@ class Jumbo(NetRecipe):
 
 
 def _spread(view: View) -> Array:
-    return view.space.snap(sobol(view.space.d, SPREAD_OVER, np.random.default_rng(0)))
+    return over(view.space, SPREAD_OVER, np.random.default_rng(0))
 
 
 def regression(view: View) -> Kernel:

@@ -203,7 +203,7 @@ def _of_shortlist(view: View, cube: Cube, gps: Weighted, chance: Chance | None) 
     before = view.before(0)
 
     def searched() -> tuple[Shortlist, Surrogate]:
-        top = float(np.max(expected_by(gps, cube.featurise(view.u)), initial=-np.inf))
+        top = float(np.max(expected_by(gps, cube.featurise(view.rivals(view.u))), initial=-np.inf))
         of_trials = improvement(gps, top, may_repeat=True), mixture(gps)
         score, surrogate = of_trials if len(view.u) else _first(before)
         return Shortlist(cube, cube.search(_feasible(score, chance), before.rng, before.hints), gps, top), surrogate
@@ -235,8 +235,8 @@ def _searched_again(view: View, found: Shortlist, chance: Chance | None) -> tupl
 
 
 def _choice(view: View, gps: Weighted, chance: Chance | None) -> Choice:
-    tried = np.vstack([view.u, view.pending])
-    top = float(expected_by(gps, view.domain.featurise(tried) if len(view.unknown) else gps[0][1].blocks).max())
+    tried, some = view.rivals(np.vstack([view.u, view.pending])), len(view.unknown) or view.space.constraints
+    top = float(expected_by(gps, view.domain.featurise(tried) if some else gps[0][1].blocks).max())
     if not isinstance(view.domain, Finite):
         return _best(view, improvement(gps, top, may_repeat=True), mixture(gps), chance)
     bound = improvement(gps, top, predict=partial(optimistic, first=BOUNDING))

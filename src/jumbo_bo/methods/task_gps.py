@@ -72,7 +72,7 @@ def learn_tasks(kind: type[Kind], history: History, rows: int, seed: int) -> Kin
     gps = [conditioned(space, task, rows, np.random.default_rng([seed, k])) for k, task in enumerate(history.tasks)]
     kept = tuple((gp.blocks["x"], gp.y, gp.theta) for gp in gps)
     made = kind.of(history, kernel=kernel, rows=kept, agreement=np.zeros(len(gps)))
-    points = space.transform(space.sample(np.random.default_rng(seed), REFERENCE))
+    points = space.transform(space.unconstrained.sample(np.random.default_rng(seed), REFERENCE))
     return replace(made, agreement=_agreement(made.means(points)))
 
 

@@ -68,6 +68,7 @@ def page(
     finished = [t.datetime_complete for t in trials if t.datetime_complete is not None]
     stamp = f"Last trial finished {max(finished):%Y-%m-%d %H:%M}. " if finished else ""
     goal = "lowest" if direction == "minimize" else "highest"
+    where = f" with {html.escape(', '.join(space.constraint_texts))}" if space.constraints else ""
     title = html.escape(name)
     links = "".join(f'<li><a href="#{s.id}">{html.escape(s.title)}</a></li>' for s in shown[1:])
     return f"""<!DOCTYPE html>
@@ -84,7 +85,7 @@ def page(
 <body>
 <header>
 <h1>{title}</h1>
-<p class="quiet">Looking for the {goal} value over {counted(space.d, "parameter")}. {stamp}</p>
+<p class="quiet">Looking for the {goal} value over {counted(space.d, "parameter")}{where}. {stamp}</p>
 <nav aria-label="Sections"><ul>{links}</ul></nav>
 <noscript><p class="gap">The plots need JavaScript: save this file and open it in a browser.</p></noscript>
 </header>

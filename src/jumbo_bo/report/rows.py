@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.explain import Explanation
 from jumbo_bo.space.space import Array, Space
-from jumbo_bo.studies import WHY, explanation, value
+from jumbo_bo.studies import WHY, broken, explanation, value
 
 WORDS = {
     TrialState.COMPLETE: "done",
@@ -37,7 +37,7 @@ class Row:
     u: Array
     why: str  # the sentence of the suggestion, or why the trial failed
     reasons: Explanation | None
-    improved: bool  # better than every trial before it
+    improved: bool  # better than every trial before it, and meets the constraints
     seconds: float = math.nan  # that it took; NaN: not finished, or not known
 
     @property
@@ -53,13 +53,16 @@ def rows(trials: Sequence[FrozenTrial], space: Space, direction: str, forgotten:
         y = y if math.isfinite(y) else math.nan
         state = "failed" if trial.state == TrialState.COMPLETE and math.isnan(y) else WORDS[trial.state]
         state = "forgotten" if trial.number in forgotten else state
-        improved = state == "done" and not (y >= best if direction == "minimize" else y <= best)
+        outside = broken(trial, space)
+        better = state == "done" and not (y >= best if direction == "minimize" else y <= best)
+        improved = better and not outside
         best = y if improved else best
         reasons = _reasons(trial)
         params = {**_suggested(trial), **trial.system_attrs.get("fixed_params", {}), **trial.params}
         if trial.state != TrialState.WAITING:  # an enqueued one may lack the parameters that decide
             params = space.present(params)
         why = " ".join(str(trial.user_attrs[key]) for key in (WHY, "error") if key in trial.user_attrs)
+        why += f" It does not meet {', '.join(outside)}." if outside else ""
         u = _place(params, space)
         found.append(Row(trial.number, state, y, params, u, why, reasons, improved, _seconds(trial)))
     return found

@@ -28,7 +28,7 @@ from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
 from jumbo_bo.methods import METHODS
 from jumbo_bo.space.space import Params
-from jumbo_bo.studies import configuration, decide, forgotten, remembered, retry_failed, unused
+from jumbo_bo.studies import broken, configuration, decide, forgotten, remembered, retry_failed, unused
 from jumbo_bo.study.study_file import StudyFile, check_space, space_record
 
 if TYPE_CHECKING:  # `jumbo status` and `tell` do not load the models
@@ -113,12 +113,15 @@ class Book:
         return Decision(optimizer, decided, [decided if t.number == decided.number else t for t in trials])
 
     def exhausted(self, trials: Iterable[FrozenTrial]) -> bool:
-        """Whether every configuration of the space is tried or being tried."""
-        space = self.file.space
-        if space.cardinality is None:
+        """Whether every configuration that may be tried is tried or being tried."""
+        space, listed = self.file.space, self.file.listed
+        if self.file.n_configurations is None:
             return False
-        found = (configuration(t, space) for t in trials)
-        return len({space.encode(params).tobytes() for params in found if params}) >= space.cardinality
+        found = (configuration(t, space) for t in trials if not broken(t, space))
+        tried = {space.encode(params).tobytes() for params in found if params}
+        if listed is not None:
+            return tried >= {space.encode(params).tobytes() for params in listed}
+        return len(tried) >= self.file.n_configurations
 
     def claim(self, waiting: FrozenTrial, ours: Mapping[str, str]) -> bool:
         """Makes an enqueued trial ours, False when another process was faster.
@@ -235,9 +238,10 @@ def _check_foreign(file: StudyFile, study: optuna.Study) -> None:
         )
 
 
-def best(trials: Sequence[FrozenTrial], direction: str) -> FrozenTrial | None:
-    values = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
-    sign = 1.0 if direction == "minimize" else -1.0
+def best(trials: Sequence[FrozenTrial], file: StudyFile) -> FrozenTrial | None:
+    """Of those that meet the constraints."""
+    values = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None and not broken(t, file.space)]
+    sign = 1.0 if file.direction == "minimize" else -1.0
     return min(values, key=lambda t: (sign * (t.value or 0.0), t.number), default=None)
 
 

@@ -46,6 +46,7 @@ def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None], wh
         limit,
         file.method,
         file.seed,
+        candidates=file.listed,
         cache=folder,
         bounds=file.bounds or (None, None),
     )

@@ -27,6 +27,7 @@ from typing import Literal, NamedTuple, Protocol
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.errors import UserError
+from jumbo_bo.held import holding
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.runner.attempt import Outcome, attempts, failures, outcome, prepare
 from jumbo_bo.runner.book import ERROR, RUNNER, SECONDS, Book, StorageTrouble, best, n_counted, runner
@@ -37,7 +38,7 @@ from jumbo_bo.runner.stopping import Stopping
 from jumbo_bo.runner.supervise import GRACE
 from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.space import Params
-from jumbo_bo.studies import NUMBERS, follow, holding
+from jumbo_bo.studies import NUMBERS, follow
 
 SHORTEST, LONGEST = 0.05, 0.5  # seconds between two looks at the running attempts
 REFRESH = 5.0  # seconds after which the study is read again, for what others did
@@ -169,7 +170,7 @@ class Coordinator:
             )
             return
         self.trials = [told if t.number == told.number else t for t in self.trials]
-        top = best(self.trials, self.file.direction)
+        top = best(self.trials, self.file)
         self.watch.finished(told, top)
         self.failed_in_a_row = 0 if end.error is None else self.failed_in_a_row + 1
         if (n := self.failed_in_a_row) >= min(HOPELESS, self.limit) and top is None:
@@ -227,17 +228,18 @@ class Coordinator:
         params: Params = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
         if trial.params:  # the first one is written after the decision
             params = {**trial.user_attrs.get(NUMBERS, {}).get("params", {}), **params}
+        if len(params) < space.d:
+            self._optimizer()  # what is wrong with the old runs is no fault of this trial
         try:
             checked = space.checked(params)
+            complete = set(space.active(checked)) <= set(checked)
+            others = holding(self._optimizer(), checked, trial.number) if checked and not complete else None
         except ValueError as error:
             raise _Unusable(error) from None
-        if set(space.active(checked)) <= set(checked):
+        if complete:
             return self.book.complete(trial, space.present(checked))
-        if checked:
-            others = holding(self._optimizer(), checked, trial.number)
-            _, trial, self.trials = self.book.decide(others, trial)
-            return trial
-        self.optimizer, trial, self.trials = self.book.decide(self._optimizer(), trial)
+        after, trial, self.trials = self.book.decide(others or self._optimizer(), trial)
+        self.optimizer = self.optimizer if others else after
         return trial
 
     def _attempt(self, trial: FrozenTrial) -> None:
@@ -255,7 +257,7 @@ class Coordinator:
 
     def _ending(self) -> Ending | None:
         """None while there is something left to start."""
-        n, top = self._n_finished(), best(self.trials, self.file.direction)
+        n, top = self._n_finished(), best(self.trials, self.file)
         if n >= self.limit:
             return Ending("budget", n, top)
         if n + self._n_running() >= self.limit:

@@ -31,7 +31,7 @@ def ask(book: Book, n: int, note: Callable[[str], None]) -> Iterator[FrozenTrial
     for _ in range(n):
         if book.exhausted(trials):
             raise UserError(
-                f"all {book.file.space.cardinality:,} configurations have been tried or are open; see the results with "
+                f"all {book.file.n_configurations:,} configurations have been tried or are open; see the results with "
                 f"`jumbo status {book.file.path}`"
             )
         optimizer = follow(optimizer, trials)

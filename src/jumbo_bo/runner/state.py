@@ -60,7 +60,7 @@ def status(file: StudyFile, trials: Sequence[FrozenTrial], forgotten: int = 0) -
         file,
         {state: n for state, n in counts.items() if n},
         n_counted(trials),
-        best(trials, file.direction),
+        best(trials, file),
         tuple(t for t in begun if t not in interrupted),
         tuple(interrupted),
         tuple(filter(is_open, trials)),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from jumbo_bo.models.gp import Blocks
 from jumbo_bo.search.acquisition import Score
 from jumbo_bo.search.evolution import Best as Best
 from jumbo_bo.search.evolution import Pool, cma_es, evolve, keys_of
+from jumbo_bo.search.sobol import over
 from jumbo_bo.search.sobol import sobol as sobol
 from jumbo_bo.space.space import GRID_LIMIT, Space
 
@@ -27,6 +29,7 @@ Featurise = Callable[[Array], Blocks]  # u (m, d) -> blocks
 
 SCREEN = 512  # Sobol' points scored before a search starts
 STARTS = 3
+DRAWS = 40  # of 256 points, until what meets the constraints counts as used up
 SAMPLE = 512  # rows on which the error of single precision is measured
 CHUNK = 65_536  # points featurised at once
 _NO_ROWS = np.zeros(0, dtype=np.intp)
@@ -179,10 +182,11 @@ class Cube:
         return self.best(self.search(score, rng, hints, smooth), rng, taken)
 
     def search(self, score: Score, rng: np.random.Generator, hints: Array, smooth: bool = True) -> Pool:
-        """Sobol' screening and the surroundings of the hints, then a search from the best few: CMA-ES where the score
-        has jumps (the gate), else our own short evolution, whose points are all scored in one call per generation."""
+        """Screening of points spread over the space, and of the surroundings of the hints, then a search from the best
+        few: CMA-ES where the score has jumps (the gate), else our own short evolution, whose points are all scored in
+        one call per generation."""
         pool = Pool(self.space, lambda u: score(self.featurise(u)))
-        pool.add(sobol(self.space.d, SCREEN, rng))
+        pool.add(over(self.space, SCREEN, rng))
         if len(hints):
             n = SCREEN // 8
             reach = 10.0 ** rng.uniform(-2.5, -0.7, (n, 1))  # near and nearer
@@ -207,10 +211,14 @@ class Cube:
             raise SpaceExhausted(
                 f"all {n:,} configurations have been tried or are pending; there is nothing left to suggest"
             )
-        while True:
+        for _ in count() if not self.space.constraints else range(DRAWS):
             for u in self.space.sample(rng, 256):
                 if keys_of(u[None])[0] not in gone:
                     return Best(u, 0.0)
+        raise SpaceExhausted(
+            "every configuration that was found to meet the constraints has been tried or is pending; there is nothing "
+            "left to suggest"
+        )
 
 
 Domain = Finite | Cube

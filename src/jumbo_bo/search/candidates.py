@@ -25,6 +25,21 @@ def listed(candidates: Any) -> Sequence[Params]:
     return list(candidates)
 
 
+def allowed_of(space: Space, given: Any) -> tuple[list[Params] | None, Array | None]:  # -> N of them, u (N, d)
+    """The candidates that meet the constraints of the space; None when there is no list."""
+    if given is None:
+        return None, None
+    candidates = listed(given)
+    u = encode_candidates(space, candidates)
+    keep = np.flatnonzero(space.allowed(u)).tolist()
+    if not keep:
+        raise InputError(
+            f"none of the {len(candidates):,} candidates meets the constraints; the first one does not meet "
+            f"{space.broken(candidates[0])[0]!r}"
+        )
+    return [dict(candidates[i]) for i in keep], u[keep]
+
+
 def encode_candidates(space: Space, candidates: Sequence[Params]) -> Array:  # -> (N, d)
     if not 0 < len(candidates) <= GRID_LIMIT:
         raise InputError(f"a candidate list needs 1 to {GRID_LIMIT:,} rows, got {len(candidates):,}")

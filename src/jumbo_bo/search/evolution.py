@@ -114,6 +114,8 @@ def evolve(pool: Pool, starts: Array, rng: np.random.Generator, plan: Plan = FUL
         moves = rng.standard_normal((len(centre), plan.offspring, centre.shape[1]))
         points = np.clip(centre[:, None] + width[:, None] * moves, 0.0, 1.0)
         points[:, 0] = centre
+        if pool.space.constraints:  # it goes on from points that may be tried
+            points = pool.space.snap(points.reshape(-1, centre.shape[1])).reshape(points.shape)
         scores = pool.add(points.reshape(-1, centre.shape[1])).reshape(len(centre), plan.offspring)
         order = np.argsort(-scores, axis=1, kind="stable")[:, : plan.parents]
         parents = np.take_along_axis(points, order[:, :, None], axis=1)

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from jumbo_bo.space.space import Space
+
 Array = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.uint32]
 
@@ -36,6 +38,12 @@ def sobol(d: int, n: int, rng: np.random.Generator) -> Array:  # -> (n, d), n a 
     lowest_zero = [(~i & (i + 1)).bit_length() - 1 for i in range(n - 1)]
     whole = np.bitwise_xor.accumulate(np.vstack([shift[None], v.T[lowest_zero]]), axis=0)
     return whole * 2.0**-BITS
+
+
+def over(space: Space, n: int, rng: np.random.Generator) -> Array:  # -> (n, d), n a power of two
+    """Configurations that are spread over all that may be tried: Sobol' points, or, of a space with constraints, as
+    many drawn at random."""
+    return space.sample(rng, n) if space.constraints else space.snap(sobol(space.d, n, rng))
 
 
 def scrambled(v: Bits, lower: Bits) -> Bits:

@@ -7,7 +7,8 @@ Notation
     groups  (D,)   which parameter each column of T(u) belongs to
 
 Parameters are Optuna distributions; `axes.py` says how each kind is encoded. One with a condition is in `params` only
-where that holds; elsewhere its coordinate is a fixed one, see `conditions.py`.
+where that holds; elsewhere its coordinate is a fixed one, see `conditions.py`. Constraints say which configurations are
+suggested (`region.py`); they do not change how configurations are encoded, nor what is learned from old runs.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, distribution_to_json
+from optuna.distributions import BaseDistribution, CategoricalDistribution, distribution_to_json
 
 from jumbo_bo.errors import InputError, brief
 from jumbo_bo.space.axes import Array as Array
 from jumbo_bo.space.axes import Axis as Axis
 from jumbo_bo.space.axes import axis_of, centres
 from jumbo_bo.space.conditions import Conditions, Mask, conditions_of, product, record
+from jumbo_bo.space.constraints import Predicate, checked, identity, name_of, rules_of
+from jumbo_bo.space.region import Region
+from jumbo_bo.space.region import checked as reachable
 
 Params = dict[str, Any]
 
@@ -43,7 +47,9 @@ def placed(name: str, axis: Axis, value: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Named parameters, each an Optuna distribution.
+    """Named parameters, each an Optuna distribution, and what their values have to meet together.
+
+    constraints     texts such as "x_a + x_b <= 1", or functions of the configuration that return True or False
 
     >>> from optuna.distributions import FloatDistribution
     >>> Space({"lr": FloatDistribution(1e-5, 1e-1, log=True)}).decode([0.5])
@@ -53,6 +59,7 @@ class Space:
     """
 
     distributions: Mapping[str, BaseDistribution]
+    constraints: Sequence[str | Predicate] = ()
     conditions: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -62,6 +69,10 @@ class Space:
         _ = self.axes  # builds and checks every parameter
         _ = self._conditions
         object.__setattr__(self, "conditions", record(self.conditions, self.distributions))
+        object.__setattr__(self, "constraints", checked(self.constraints))
+        if self.constraints and self.conditions:
+            raise InputError("a space with conditions cannot have constraints; leave out one of the two")
+        _ = self._region  # checks that something meets the constraints
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
@@ -85,8 +96,41 @@ class Space:
         return conditions_of(self.names, self.axes, self.conditions) if self.conditions else None
 
     @cached_property
+    def _region(self) -> Region | None:
+        """Where the constraints hold; None without any."""
+        if not self.constraints:
+            return None
+        rules = rules_of(self.constraints, dict(zip(self.names, self.axes, strict=True)))
+        return reachable(Region(self.names, self.axes, rules))
+
+    def allows(self, params: Mapping[str, Any]) -> bool:
+        """Whether a configuration of the space meets all constraints."""
+        return not self.broken(params)
+
+    def broken(self, params: Mapping[str, Any]) -> list[str]:
+        """The constraints that a configuration of the space does not meet, as they were written."""
+        return [] if self._region is None else self._region.broken(self.snapped(self.encode(params)[None])[0])
+
+    def allowed(self, u: Array) -> Mask:  # (m, d) -> (m,)
+        """Which points meet all constraints."""
+        return np.ones(len(u), bool) if self._region is None else self._region.allowed(self.snapped(u))
+
+    @property
+    def constraint_texts(self) -> list[str]:
+        """As they were written; of a function its name."""
+        return [c if isinstance(c, str) else name_of(c) for c in self.constraints]
+
+    @cached_property
+    def unconstrained(self) -> Space:
+        """The same parameters alone."""
+        return Space(self.distributions) if self.constraints else self
+
+    @cached_property
     def cardinality(self) -> int | None:
-        """Number of configurations, None when a parameter is continuous."""
+        """Number of configurations, None when a parameter is continuous. Those that meet the constraints, unless they
+        are too many to be counted: then those of the ranges."""
+        if self._region is not None and self._region.grid is not None:
+            return len(self._region.grid)
         levels = [axis.levels for axis in self.axes]
         if None in levels:
             return None
@@ -96,7 +140,8 @@ class Space:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Changes with any change of a name, a distribution or the order of parameters."""
+        """Changes with any change of a name, a distribution, a condition or the order of parameters. What was learned
+        from old runs fits any constraints, so they are no part of it."""
         parts: list[Any] = [(name, distribution_to_json(dist)) for name, dist in self.distributions.items()]
         text = json.dumps([*parts, dict(self.conditions)] if self.conditions else parts)
         return hashlib.sha256(text.encode()).hexdigest()
@@ -170,7 +215,12 @@ class Space:
         return u if self._conditions is None else self._conditions.rested(u, there)
 
     def snap(self, u: Array) -> Array:  # (m, d) -> (m, d)
-        """Moves every coordinate to the centre of its cell; continuous ones stay."""
+        """Moves every point to a configuration that may be tried: each coordinate to the centre of its cell, continuous
+        ones stay; and on to where the constraints hold."""
+        return self.snapped(u) if self._region is None else self._region.nearest(u)
+
+    def snapped(self, u: Array) -> Array:  # (m, d) -> (m, d)
+        """The same for each coordinate alone, whatever the constraints say."""
         snapped = np.clip(u, 0.0, 1.0)  # all that continuous parameters need, at once
         for i, axis in self._stepped:
             snapped[:, i] = axis.snap(u[:, i])
@@ -179,7 +229,7 @@ class Space:
     def transform(self, u: Array) -> Array:  # (m, d) -> (m, D)
         """T(u) of the paper: snapped, ordinals scaled to [0, 1], nominals one-hot."""
         if not self._stepped:
-            return self.snap(u)
+            return self.snapped(u)
         columns = np.hstack([axis.transform(u[:, i]) for i, axis in enumerate(self.axes)])
         return columns if self._conditions is None else self._conditions.transformed(columns, self.there(u))
 
@@ -188,18 +238,36 @@ class Space:
         return tuple((i, axis) for i, axis in enumerate(self.axes) if axis.levels is not None)
 
     def grid(self) -> Array:  # -> (N, d)
-        """Every configuration of a finite space, last parameter fastest."""
+        """Every configuration of a finite space, last parameter fastest. Of one with constraints, those that meet
+        them."""
         n = self.cardinality
         if n is None:
             raise InputError("the space has a continuous parameter, so it has no grid; use sample()")
         if n > GRID_LIMIT:
             raise InputError(f"the space has {n:,} configurations, more than the {GRID_LIMIT:,} a grid may hold")
+        if self._region is not None and self._region.grid is not None:
+            return self._region.grid
         if self._conditions is not None:
             return self._conditions.grid()
         return product([centres(axis) for axis in self.axes])
 
     def sample(self, rng: np.random.Generator, n: int) -> Array:  # -> (n, d)
-        return self.snap(rng.random((n, self.d)))
+        """Configurations that may be tried, drawn at random."""
+        return self.snap(rng.random((n, self.d))) if self._region is None else self._region.sample(rng, n)
+
+    def completions(self, fixed: Params, rng: np.random.Generator, n: int) -> list[Params]:
+        """At most n configurations with these values of some parameters that meet the constraints, drawn at random."""
+        held = {
+            name: CategoricalDistribution([fixed[name]]) if name in fixed else dist
+            for name, dist in self.distributions.items()
+        }
+        try:
+            space = Space(held, self.constraints)
+        except InputError as error:
+            raise InputError(f"{brief(fixed)} cannot be completed to a configuration: {error}") from None
+        few = space.cardinality is not None and space.cardinality <= n
+        found = [space.decode(u) | fixed for u in (space.grid() if few else space.sample(rng, n))]
+        return [found[i] for i in rng.permutation(len(found))]
 
     def _check_names(self, params: Mapping[str, Any], active: Sequence[str]) -> None:
         wrong = {
@@ -214,7 +282,11 @@ class Space:
         return iter(self.names)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Space) and self.fingerprint == other.fingerprint
+        return isinstance(other, Space) and self.fingerprint == other.fingerprint and self._said == other._said
+
+    @cached_property
+    def _said(self) -> tuple[str, ...]:
+        return tuple(map(identity, self.constraints))
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)

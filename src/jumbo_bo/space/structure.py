@@ -49,7 +49,7 @@ def learned_space(studies: Sequence[Sequence[Seen]]) -> Space | None:
         text = _condition(name, tried, found) if mixed else None
         if text is not None and _agrees(name, text, tried, found):
             found[name], conditions[name] = ranges[name], text
-    return Space(found, conditions) if found else None
+    return Space(found, conditions=conditions) if found else None
 
 
 def _ranges(tried: Iterable[Seen]) -> dict[str, BaseDistribution]:

@@ -157,13 +157,13 @@ def guess_space(
     if not found:
         reasons = "".join(f"\n  {column}: {why}" for column, why in notes.items())
         raise UserError(f"no column looks like a parameter; write [space] by hand{reasons}")
-    return Space(found, conditions), notes
+    return Space(found, conditions=conditions), notes
 
 
 def guess_conditions(frame: pl.DataFrame, found: Mapping[str, BaseDistribution]) -> dict[str, str]:
     """Of columns that are empty exactly where another one has certain values, or is empty as well. Choices are
     preferred to whole numbers; other numbers may fit by chance."""
-    filled = frame.select(pl.col(*found)).fill_nan(None).select(pl.all().is_not_null())
+    filled = frame.select(list(found)).fill_nan(None).select(pl.all().is_not_null())
     gaps = {name: (filled[name].sum(), name) for name in found if not filled[name].all()}
     conditions: dict[str, str] = {}
     for name in sorted(gaps, key=lambda name: (-gaps[name][0], name)):  # parents have fewer gaps

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,11 +28,13 @@ from jumbo_bo.data.storage import checked, located, sqlite_file
 from jumbo_bo.errors import UserError
 from jumbo_bo.methods import DEFAULT, METHODS
 from jumbo_bo.paths import at_home
-from jumbo_bo.space.space import Space
+from jumbo_bo.space.space import Params, Space
 from jumbo_bo.study import toml
 from jumbo_bo.study.job import Job, job_of
 from jumbo_bo.study.old_runs import DIRECTION, OldRuns, files, old_runs_of, read
+from jumbo_bo.study.stock import stock
 
+TABLES = ("history", "objective", "constraints")  # keys that are not fields of `StudyFile`
 UNSAFE = re.compile(r'^[.~ ]|[/\\:*?"<>|]')  # in the name of a folder
 
 
@@ -57,6 +60,7 @@ class StudyFile:
     job: Job = Job(())
     stop: Stop | None = None
     bounds: tuple[float, float] | None = None  # what values are possible
+    candidates: str | None = None  # a file with the configurations to choose from; see `listed`
 
     @property
     def folder(self) -> Path:
@@ -71,6 +75,21 @@ class StudyFile:
     def address(self) -> str:
         """The storage, wherever the command is started from."""
         return located(self.storage, self.folder)
+
+    @cached_property
+    def listed(self) -> list[Params] | None:
+        """The configurations to choose from; None: the whole space."""
+        if self.candidates is None:
+            return None
+        try:
+            return stock(self.folder / at_home(self.candidates), self.space)
+        except UserError as error:
+            raise UserError(f"{self.path}, candidates: {error}") from error
+
+    @property
+    def n_configurations(self) -> int | None:
+        """That there are to try; None when they cannot be counted."""
+        return self.space.cardinality if self.listed is None else len(self.listed)
 
     def history(self) -> History | None:
         """The old runs of all sources, None when the file names none."""
@@ -94,7 +113,7 @@ class StudyFile:
 def load(path: str | os.PathLike[str]) -> StudyFile:
     file = Path(at_home(path))
     top = toml.read(file)
-    top.only(*(f.name for f in fields(StudyFile) if f.name not in ("path", "old_runs", "job")), "history", "objective")
+    top.only(*(f.name for f in fields(StudyFile) if f.name not in ("path", "old_runs", "job")), *TABLES)
     name = top.take("name", NAME)
     storage = top.take("storage", toml.TEXT, StudyFile.storage)
     try:
@@ -122,6 +141,7 @@ def load(path: str | os.PathLike[str]) -> StudyFile:
         job_of(top.table("objective"), space) if "objective" in top.values else Job(()),
         _stop(top.table("stop")) if "stop" in top.values else None,
         tuple(top.take("bounds", toml.RANGE)) if "bounds" in top.values else None,
+        top.take("candidates", toml.TEXT, None),
     )
 
 

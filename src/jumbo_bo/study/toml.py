@@ -76,6 +76,9 @@ YES_NO = Check(lambda v: isinstance(v, bool), "true or false")
 CELL = Check(is_cell, "text, a number or true/false")
 CHOICES = Check(list_of(is_cell), 'a list of text, numbers or true/false, for example ["relu", "tanh"]')
 TABLE = Check(lambda v: isinstance(v, dict), "a table")
+CONSTRAINTS = Check(
+    lambda v: isinstance(v, list) and all(map(is_text, v)), 'a list of strings, for example ["x_a + x_b <= 1"]'
+)
 
 
 WHEN = "when"  # the condition under which a parameter exists
@@ -147,7 +150,7 @@ def read(file: Path) -> Table:
 
 
 def space(top: Table) -> Space:
-    """The table [space]: a parameter on each line."""
+    """The table [space], a parameter on each line, and the list of constraints."""
     example = "[space] and below it one line for each parameter, for example lr = "
     example += '{ type = "float", low = 1e-5, high = 0.1, log = true }'
     if not isinstance(top.values.get("space"), dict) or not top.values["space"]:
@@ -156,7 +159,7 @@ def space(top: Table) -> Space:
     distributions = {name: _distribution(table, name) for name in table.values}
     conditions = {name: table.table(name).take(WHEN, TEXT) for name in table.values if WHEN in table.values[name]}
     try:
-        return Space(distributions, conditions)
+        return Space(distributions, top.take("constraints", CONSTRAINTS, ()), conditions)
     except (ValueError, TypeError) as error:
         raise top.error(f"space: {error}") from None
 
