@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any
 
 from optuna import Study
 from optuna.distributions import BaseDistribution
@@ -15,7 +14,6 @@ from jumbo_bo.data.limits import Limits
 from jumbo_bo.data.readers import from_study
 from jumbo_bo.errors import InputError
 from jumbo_bo.learning.past import Past
-from jumbo_bo.space.constraints import Predicate
 from jumbo_bo.space.space import Space
 from jumbo_bo.space.structure import Seen, learned_space
 
@@ -49,19 +47,6 @@ def space_and_history(
         old = from_study(sources, space)
         history = old if history is None else history + old
     return space, history
-
-
-def constrained(space: Space | None, asked: Any, constraints: Sequence[str | Predicate]) -> Space | None:
-    """The space with the constraints, wherever they were given."""
-    if space is None:
-        if constraints:
-            raise InputError("constraints need parameters whose ranges are known; pass search_space= as well")
-        return None
-    given = asked.constraints if isinstance(asked, Space) else space.constraints
-    if constraints and given:
-        raise InputError("constraints were given twice; leave out constraints=, or those of the space")
-    wanted = Space(space.distributions, constraints or given, space.conditions)
-    return space if space == wanted else wanted
 
 
 def _check_same(made_for: Space, asked: Space | Mapping[str, BaseDistribution]) -> None:

@@ -22,6 +22,7 @@ from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo import studies
+from jumbo_bo.checks import constrained
 from jumbo_bo.constraints import MET, Constraints
 from jumbo_bo.data.history import History
 from jumbo_bo.data.limits import Limits
@@ -31,7 +32,7 @@ from jumbo_bo.learning import cache as learned
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import DEFAULT, Recipe
 from jumbo_bo.optimizer import Direction, Optimizer
-from jumbo_bo.sampled import constrained, seen_in, space_and_history
+from jumbo_bo.sampled import seen_in, space_and_history
 from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.constraints import Predicate
 from jumbo_bo.space.space import Params, Space

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from jumbo_bo.cli.run import StudyPath, settings
-from jumbo_bo.cli.view import as_json, console, explained, number, usable
+from jumbo_bo.cli.run import StudyPath
+from jumbo_bo.cli.view import as_json, console, explained, number, settings, usable
 from jumbo_bo.errors import UserError
 
 

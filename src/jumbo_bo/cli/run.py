@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
 from jumbo_bo.cli.interrupts import Interrupts
-from jumbo_bo.cli.view import FAILED, console, explained, number, usable
+from jumbo_bo.cli.progress import Events, Progress, result
+from jumbo_bo.cli.view import FAILED, console, duration, explained, settings, usable
 from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
-    from jumbo_bo.data.limits import Limit
-    from jumbo_bo.runner.coordinator import Ending, Running
+    from jumbo_bo.runner.coordinator import Ending
     from jumbo_bo.runner.engines import Engine
     from jumbo_bo.runner.state import Status
     from jumbo_bo.study.study_file import StudyFile
@@ -49,10 +47,14 @@ def run(
         str | None,
         typer.Option(help="Address of a Ray cluster: `auto` or ray://host:port.", show_default="this machine"),
     ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Trials at the same time.", show_default="as in STUDY")
+    ] = None,
     retry_failed: Annotated[
         bool,
         typer.Option("--retry-failed", help="Forget the failed trials and try them again: the command is mended."),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per event, for programs.")] = False,
 ) -> None:
     """Evaluate trials with the command in STUDY until the study has enough of them, or [stop] in STUDY ends it.
 
@@ -75,8 +77,16 @@ def run(
         from jumbo_bo.study.study_file import load
 
         file = load(study)
+        file = replace(file, job=replace(file.job, workers=workers or file.job.workers))
         limit = trials or file.trials
-        with Progress(console(), interrupts, file.limits) as progress:
+        if as_json:
+            events = Events(interrupts)
+            ending = evaluate(file, limit, events, _engine(engine, address), retry_failed)
+            events.ended(ending)
+            if ending.best is None:
+                raise typer.Exit(FAILED)
+            return
+        with Progress(console(), interrupts, file.job.workers, file.limits) as progress:
             ending = evaluate(file, limit, progress, _engine(engine, address), retry_failed)
         _conclude(console(), file, ending, limit)
 
@@ -124,55 +134,8 @@ def dashboard(
 # How it looks
 
 
-class Progress:
-    """A line for each finished trial, and in a terminal one below them that says what is going on."""
-
-    def __init__(self, screen: Console, interrupts: Interrupts | None = None, limits: Sequence[Limit] = ()) -> None:
-        self.screen, self.live = screen, Live(console=screen, auto_refresh=False, transient=True)
-        self.interrupts, self.limits = interrupts or Interrupts(), limits
-        self.top: FrozenTrial | None = None
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.live.stop()
-
-    def note(self, text: str) -> None:
-        self.screen.print(text, style="dim")
-
-    def finished(self, trial: FrozenTrial, best: FrozenTrial | None) -> None:
-        if trial.value is None:
-            self.screen.print(f"trial {trial.number}: failed. {trial.user_attrs.get('error', '')}", style="yellow")
-            return
-        top = trial if best is None and not self.limits else best
-        seconds = f"{trial.user_attrs.get('seconds', 0.0):.1f} s"
-        so_far = "none meets the limits yet" if top is None else f"best so far {number(top.value or 0.0)}"
-        line = f"trial {trial.number}: {result(trial, self.limits)}, {so_far}, {seconds}. "
-        improved = top is not None and top.number == trial.number
-        _print_line(self.screen, line + trial.user_attrs.get("why", ""), "green" if improved else "")
-
-    def tick(self, running: Sequence[Running], finished: int, limit: int) -> None:
-        self.interrupts.heed()
-        if not self.screen.is_terminal:
-            return
-        now = time.time()
-        trials = ", ".join(f"{r.trial.number} ({_duration(now - r.since)})" for r in running)
-        line = f"{finished} of {limit} trials done" + (f"; running: {trials}" if trials else "")
-        self.live.start()
-        self.live.update(Text(line, "dim", no_wrap=True, overflow="ellipsis"), refresh=True)
-
-
-def result(trial: FrozenTrial, limits: Sequence[Limit]) -> str:
-    """The value, and what was measured with it."""
-    from jumbo_bo.data.limits import in_words
-    from jumbo_bo.data.readers import measured
-
-    also = in_words(limits, measured(trial))
-    return number(trial.value or 0.0) + (f" ({also})" if also else "")
-
-
 def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> None:
+    from jumbo_bo.space.values import shown
     from jumbo_bo.wording import in_words
 
     if ending.reason == "exhausted":
@@ -196,7 +159,7 @@ def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> N
         raise typer.Exit(FAILED)
     screen.print(f"Best: {result(ending.best, file.limits)} in trial {ending.best.number}")
     for name, setting in ending.best.params.items():
-        screen.print(f"  {name} = {setting}")
+        screen.print(f"  {name} = {shown(setting, ending.best.distributions[name])}")
     steps = {
         f"jumbo report {file.path}": "the full report",
         f"jumbo dashboard {file.path}": "all trials in the browser",
@@ -237,39 +200,20 @@ def _show(screen: Console, found: Status) -> None:
             screen.print(f"\n{title}:")
         for t in trials:
             screen.print(f"  trial {t.number}, {_since(t)}: {settings(t)}")
+    values = [t.value for t in (found.best, *found.last) if t is not None and t.value is not None]
     if found.last:
         screen.print("\nLast results:")
     for t in found.last:
         if t.value is None:
             screen.print(f"  trial {t.number}: {t.state.name.lower()}. {t.user_attrs.get('error', '')}", style="yellow")
         else:
-            _print_line(screen, f"  trial {t.number}: {result(t, file.limits)}. {t.user_attrs.get('why', '')}")
-
-
-def _print_line(screen: Console, text: str, style: str = "") -> None:
-    """In a terminal no longer than its width; all of it is in the report."""
-    if screen.is_terminal:
-        screen.print(text, style=style, no_wrap=True, overflow="ellipsis")
-    else:
-        screen.print(text)
+            screen.print(f"  trial {t.number}: {result(t, file.limits, *values)}, {settings(t)}")
 
 
 def _since(trial: FrozenTrial) -> str:
     if trial.datetime_start is None:
         return "not started"
-    return f"for {_duration(time.time() - trial.datetime_start.timestamp())}"
-
-
-def _duration(seconds: float) -> str:
-    seconds = max(0, int(seconds))
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
-
-
-def settings(trial: FrozenTrial) -> str:
-    return ", ".join(f"{name}={value}" for name, value in trial.params.items())
+    return f"for {duration(time.time() - trial.datetime_start.timestamp())}"
 
 
 def _engine(name: EngineName, address: str | None) -> Engine | None:

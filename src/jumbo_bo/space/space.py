@@ -59,8 +59,8 @@ class Space:
     """
 
     distributions: Mapping[str, BaseDistribution]
-    constraints: Sequence[str | Predicate] = ()
     conditions: Mapping[str, str] = field(default_factory=dict)
+    constraints: Sequence[str | Predicate] = ()
 
     def __post_init__(self) -> None:
         if not self.distributions:
@@ -262,7 +262,7 @@ class Space:
             for name, dist in self.distributions.items()
         }
         try:
-            space = Space(held, self.constraints)
+            space = Space(held, constraints=self.constraints)
         except InputError as error:
             raise InputError(f"{brief(fixed)} cannot be completed to a configuration: {error}") from None
         few = space.cardinality is not None and space.cardinality <= n
