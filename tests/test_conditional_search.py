@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from jumbo_bo import studies
 from jumbo_bo.data.history import History
+from jumbo_bo.held import holding
 from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.search.argmax import SpaceExhausted
@@ -103,13 +103,13 @@ def test_candidates_may_have_empty_cells() -> None:
 
 def test_a_fixed_value_holds_where_it_exists() -> None:
     for space, fixed in ((FINITE, {"n": 3}), (MIXED, {"depth": 7})):
-        held = studies.holding(Optimizer(space, method="random"), fixed, 0)
+        held = holding(Optimizer(space, method="random"), fixed, 0)
         assert held.candidates is not None
         (name,) = fixed
         kinds = {params[space.names[0]] for params in held.candidates}
         assert len(kinds) == 2
         assert all(params.get(name, fixed[name]) == fixed[name] for params in held.candidates)
-    trees = studies.holding(Optimizer(MIXED, method="random"), {"booster": "tree"}, 0)
+    trees = holding(Optimizer(MIXED, method="random"), {"booster": "tree"}, 0)
     assert trees.candidates is not None
     assert len({params["depth"] for params in trees.candidates}) == 9
     assert len({params["eta"] for params in trees.candidates}) > 1000
