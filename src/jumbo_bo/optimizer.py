@@ -16,10 +16,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.checks import checked_bounds, checked_recipe, told_points
+from jumbo_bo.checks import FAILED, checked_bounds, checked_recipe, told_number, told_once, told_points
 from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
-from jumbo_bo.errors import InputError, brief
+from jumbo_bo.errors import InputError
 from jumbo_bo.explain import UNKNOWN, Prediction, Said, explained, interval_reach, predictions, said
 from jumbo_bo.known import Known, Remembered
 from jumbo_bo.learning.features import FeatureNet
@@ -40,8 +40,6 @@ Array = npt.NDArray[np.float64]
 Direction = Literal["minimize", "maximize"]
 
 __all__ = ["BestTrial", "Direction", "Optimizer", "Suggestion"]
-
-FAILED = math.nan
 
 
 class Optimizer:
@@ -119,13 +117,7 @@ class Optimizer:
 
     def tell(self, suggestion: Suggestion | Mapping[str, Any], value: float) -> None:
         """The value of a suggestion, or of any configuration of the space. NaN and infinities count as failures."""
-        try:
-            number = float(value)
-        except OverflowError:  # a whole number beyond all floats
-            number = math.inf
-        except (TypeError, ValueError):
-            raise TypeError(f"value is {brief(value)}, expected a number; use fail() for a trial without one") from None
-        self._finish(suggestion, self._sign * number if math.isfinite(number) else FAILED)
+        self._finish(suggestion, self._sign * told_number(value))
 
     def fail(self, suggestion: Suggestion | Mapping[str, Any]) -> None:
         """The configuration could not be evaluated. It is not proposed again, and less is expected of those like it."""
@@ -137,10 +129,21 @@ class Optimizer:
         told = self._trials[self._n_old :]
         points = None if configurations is None else told_points(self.space, told, configurations)
         gone = [math.isnan(t.y) if points is None else t.u.tobytes() in points for t in told]
-        self._trials[self._n_old :] = [t for t, out in zip(told, gone, strict=True) if not out]
+        self._retell([t for t, out in zip(told, gone, strict=True) if not out])
+        return [t.params for t, out in zip(told, gone, strict=True) if out]
+
+    def replace(self, suggestion: Suggestion | Mapping[str, Any], value: float) -> float:
+        """Another value for a configuration that was told: as if it had been told in the first place. Returns the value
+        that it had; NaN and infinities are failures here too."""
+        told = self._trials[self._n_old :]
+        i = told_once(self.space, told, suggestion)
+        self._retell([*told[:i], replace(told[i], y=self._sign * told_number(value)), *told[i + 1 :]])
+        return self._sign * told[i].y
+
+    def _retell(self, told: Sequence[Trial]) -> None:
+        self._trials[self._n_old :] = told
         # They all follow one growing list of trials.
         self._fits, self._memory, self._told = Fits(self.recipe.most_trials), {}, None
-        return [t.params for t, out in zip(told, gone, strict=True) if out]
 
     @property
     def told(self) -> list[tuple[Params, float]]:

@@ -41,7 +41,7 @@ def report(
 
         file = load(study)
         with opened_book(file, create=False) as book:
-            trials, forgotten = book.all_trials(), book.forgotten()
+            trials, forgotten = book.all_trials(), book.corrections().forgotten
         about = file.name, file.space, file.direction, trials
         if without_old_runs:
             text = page(*about, forgotten=forgotten)

@@ -92,7 +92,7 @@ def status(
 
         file = load(study)
         with opened_book(file, create=False) as book:
-            found = look(file, book.trials(), len(book.forgotten()))
+            found = look(file, book.trials(), book.corrections())
         if as_json:
             typer.echo(json.dumps(found.to_json(), indent=1))
         else:
@@ -221,6 +221,10 @@ def _show(screen: Console, found: Status) -> None:
             screen.print(f"\n{title}:")
         for t in trials:
             screen.print(f"  trial {t.number}, {_since(t)}: {settings(t)}")
+    if found.corrections:
+        screen.print("\nCorrected:")
+    for entry in found.corrections:
+        screen.print(f"  {trials_in_words(entry.trials)}: {entry}")
     if found.last:
         screen.print("\nLast results:")
     for t in found.last:
@@ -250,6 +254,10 @@ def _duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def trials_in_words(numbers: Sequence[int]) -> str:
+    return f"{'trial' if len(numbers) == 1 else 'trials'} {', '.join(map(str, numbers))}"
 
 
 def settings(trial: FrozenTrial) -> str:

@@ -17,6 +17,7 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.corrections import corrections_in
 from jumbo_bo.data.files import PathLike, count_rows, files_of, readable, row_in, scan, task_names
 from jumbo_bo.data.frames import Columns, Source, closest, text_or_typed
 from jumbo_bo.data.history import History, checked, collected, from_source
@@ -59,7 +60,7 @@ def from_study(
     """Each study is a task with its own direction; `target` names the one that is the new problem itself.
 
     Pruned trials count with their last intermediate value; failed ones tell where trials fail; unfinished ones are left
-    out. Both are counted.
+    out. Both are counted. Corrected trials count as corrected, forgotten ones not at all.
     Options: rename, fill, on_bad_rows, as in `History.from_frame`.
     """
     several = [studies] if isinstance(studies, optuna.Study) else list(studies)
@@ -105,7 +106,8 @@ def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> Hi
         )
     left_out: dict[str, list[FrozenTrial]] = {}  # by reason
     usable: list[tuple[FrozenTrial, float]] = []
-    for trial in study.get_trials(deepcopy=False):
+    trials = corrections_in(study.user_attrs).counting(study.get_trials(deepcopy=False))
+    for trial in trials:
         value, reason = outcome(trial)
         if value is not None:
             usable.append((trial, value))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.corrections import CORRECTED
 from jumbo_bo.explain import Explanation
 from jumbo_bo.space.space import Array, Space
 from jumbo_bo.studies import WHY, explanation, value
@@ -56,7 +57,8 @@ def rows(trials: Sequence[FrozenTrial], space: Space, direction: str, forgotten:
         best = y if improved else best
         reasons = _reasons(trial)
         params = {**_suggested(trial), **trial.system_attrs.get("fixed_params", {}), **trial.params}
-        why = " ".join(str(trial.user_attrs[key]) for key in (WHY, "error") if key in trial.user_attrs)
+        corrected = [f"Corrected: {text}." for text in trial.user_attrs.get(CORRECTED, ())]
+        why = " ".join([*(str(trial.user_attrs[key]) for key in (WHY, "error") if key in trial.user_attrs), *corrected])
         found.append(Row(trial.number, state, y, params, _place(params, space), why, reasons, improved))
     return found
 

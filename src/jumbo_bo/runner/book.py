@@ -23,12 +23,14 @@ from optuna.storages import BaseStorage, RDBStorage, get_storage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from jumbo_bo.correct import forget, replace_values, restore, retry_failed
+from jumbo_bo.data.corrections import Correction, Corrections, corrections
 from jumbo_bo.data.storage import cause_of, checked, database_errors, opened, shown, sqlite_file
 from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
 from jumbo_bo.methods import METHODS
 from jumbo_bo.space.space import Params
-from jumbo_bo.studies import configuration, decide, forgotten, remembered, retry_failed, unused
+from jumbo_bo.studies import configuration, decide, remembered, unused
 from jumbo_bo.study.study_file import StudyFile, check_space, space_record
 
 if TYPE_CHECKING:  # `jumbo status` and `tell` do not load the models
@@ -61,17 +63,32 @@ class Book:
     study_id: int
 
     def trials(self) -> list[FrozenTrial]:
-        """Those that count: without the forgotten ones."""
+        """Those that count, as they were corrected."""
         with self._usable():
             return remembered(self.storage, self.study_id)
 
     def all_trials(self) -> list[FrozenTrial]:
+        """Also the forgotten ones."""
         with self._usable():
-            return self.storage.get_all_trials(self.study_id, deepcopy=False)
+            return self.corrections().applied(self.storage.get_all_trials(self.study_id, deepcopy=False))
 
-    def forgotten(self) -> frozenset[int]:
+    def corrections(self) -> Corrections:
         with self._usable():
-            return forgotten(self.storage, self.study_id)
+            return corrections(self.storage, self.study_id)
+
+    def replace(self, values: Mapping[int, float | None], why: str) -> list[Correction]:
+        """Other values for finished trials, by number. No value: it failed."""
+        with self._usable():
+            return replace_values(self.storage, self.study_id, values, why)
+
+    def forget(self, numbers: Sequence[int], why: str) -> None:
+        with self._usable():
+            forget(self.storage, self.study_id, numbers, why)
+
+    def restore(self, numbers: Sequence[int], why: str) -> None:
+        """Forgotten trials count again."""
+        with self._usable():
+            restore(self.storage, self.study_id, numbers, why)
 
     def retry_failed(self) -> list[int]:
         """Forgets the failed trials and enqueues their configurations again. The numbers of the failed ones."""

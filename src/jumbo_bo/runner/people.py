@@ -9,6 +9,7 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.corrections import Correction
 from jumbo_bo.errors import QUOTED, InputError, UserError, brief, clip
 from jumbo_bo.inputs import from_json
 from jumbo_bo.runner.book import ERROR, Book, runner
@@ -107,23 +108,44 @@ def number_of(value: Any, where: str = "") -> float:
 
 def tell(book: Book, entries: Sequence[Entry]) -> list[FrozenTrial]:
     """The trials as they are stored now. All entries are checked before the first one is written."""
-    trials, forgotten = {t.number: t for t in book.all_trials()}, book.forgotten()
-    seen: dict[int, str] = {}
-    for entry in entries:
+    trials, forgotten = {t.number: t for t in book.all_trials()}, book.corrections().forgotten
+    for entry in _once_each(entries):
         if entry.number is not None:
             if entry.number in forgotten:
                 raise UserError(
-                    f"{entry.where}trial {entry.number} failed and is forgotten; report its value as a separate "
-                    'experiment, with "params" instead of "trial"'
+                    f"{entry.where}trial {entry.number} is forgotten; restore it first (`jumbo forget "
+                    f"{book.file.path} {entry.number} --restore`), or report the value as a separate experiment, with "
+                    '"params" instead of "trial"'
                 )
             _check_open(book.file, trials, entry)
+    points = [_checked_params(book.file, trials, entry) for entry in entries]
+    return [_store(book, trials, entry, point) for entry, point in zip(entries, points, strict=True)]
+
+
+def replace(book: Book, entries: Sequence[Entry], why: str) -> list[Correction]:
+    """Other values for trials that have one. All entries are checked before the first one is written."""
+    trials, values = {t.number: t for t in book.all_trials()}, {}
+    for entry in _once_each(entries):
+        if entry.number is None:
+            raise UserError(f'{entry.where}only a trial with a number has a value to replace; add "trial"')
+        values[entry.number] = entry.value
+        if entry.number in trials:
+            _checked_params(book.file, trials, entry)
+            if not trials[entry.number].state.is_finished():
+                raise UserError(f"{entry.where}trial {entry.number} has no result yet; leave out --replace")
+    return book.replace(values, why)
+
+
+def _once_each(entries: Iterable[Entry]) -> Iterator[Entry]:
+    seen: dict[int, str] = {}
+    for entry in entries:
+        if entry.number is not None:
             if entry.number in seen:
                 raise UserError(
                     f"{entry.where}trial {entry.number} appears twice; the other is in {seen[entry.number]}"
                 )
             seen[entry.number] = entry.where.rstrip(": ")
-    points = [_checked_params(book.file, trials, entry) for entry in entries]
-    return [_store(book, trials, entry, point) for entry, point in zip(entries, points, strict=True)]
+        yield entry
 
 
 def _check_open(file: StudyFile, trials: Mapping[int, FrozenTrial], entry: Entry) -> None:
@@ -140,8 +162,8 @@ def _check_open(file: StudyFile, trials: Mapping[int, FrozenTrial], entry: Entry
     if trial.state.is_finished():
         stored = f"the value {trial.value!r}" if trial.value is not None else f"the state {trial.state.name}"
         raise UserError(
-            f"{start} already has {stored}, which is kept. If it is wrong, report the right value as a separate "
-            'experiment, with "params" instead of "trial"; both will count'
+            f"{start} already has {stored}. If that is wrong, add --replace; if you measured again, report the second "
+            'value as a separate experiment, with "params" instead of "trial"; both will count'
         )
     if not trial.params and entry.value is not None:
         raise UserError(f"{start} has no parameters yet; if its `jumbo ask` was killed, give it up with --failed")
