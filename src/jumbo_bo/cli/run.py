@@ -92,7 +92,7 @@ def status(
 
         file = load(study)
         with opened_book(file, create=False) as book:
-            found = look(file, book.trials(), book.corrections())
+            found = look(file, book.kept(), book.corrections())
         if as_json:
             typer.echo(json.dumps(found.to_json(), indent=1))
         else:
@@ -203,6 +203,8 @@ def _show(screen: Console, found: Status) -> None:
     counts = ", ".join(f"{n} {words.get(state, state)}" for state, n in found.counts.items()) or "no trial yet"
     screen.print(f"{file.name}: {found.finished} of {file.trials} trials finished ({counts})")
     screen.print(f"stored in {shown(file.address)}")
+    if found.kept.changes:
+        screen.print(str(found.kept))
     if found.best is not None and found.best.value is not None:
         screen.print(
             f"\nBest ({file.direction}): {number(found.best.value)} in trial {found.best.number}", style="green"

@@ -11,10 +11,11 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from optuna.trial import FrozenTrial
@@ -39,6 +40,7 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "form-action 'none'; base-uri 'none'"
 )
+NOTHING: Mapping[int, str] = MappingProxyType({})
 UNREAD = "The old runs were not read for this report."
 SURPRISING = 0.025  # a coverage with a smaller chance, were the intervals right, is pointed out
 
@@ -72,13 +74,13 @@ def page(
     optimizer: Optimizer | None = None,
     transfer: TransferReport | None = None,
     gain: float | None = None,
-    forgotten: Collection[int] = (),
+    left_out: Mapping[int, str] = NOTHING,
 ) -> str:
     """The whole page. The optimizer gives the old runs and their net for the map, and the chance of a larger gain than
-    `gain` (None: see `left`); `transfer(optimizer)` the verdict. Trials with forgotten numbers (`studies.forgotten`)
-    are listed, but not drawn."""
-    found = rows(trials, space, direction, forgotten)
-    drawn = [row for row in found if row.number not in forgotten]
+    `gain` (None: see `left`); `transfer(optimizer)` the verdict. Trials that are left out, number -> "forgotten" or
+    "earlier" (of an earlier space), are listed, but not drawn."""
+    found = rows(trials, space, direction, left_out)
+    drawn = [row for row in found if row.number not in left_out]
     sections = [
         _summary(found, direction, transfer, left(drawn, trials, optimizer, gain)),
         _progress(drawn, direction),
@@ -141,7 +143,7 @@ def _summary(
 
 def _trusted(found: Sequence[Row]) -> tuple[str, str]:
     """How far the old runs are trusted now, and what that means."""
-    for row in reversed([row for row in found if row.state != "forgotten"]):
+    for row in reversed([row for row in found if row.state not in ("forgotten", "earlier")]):
         if row.reasons is not None and row.reasons.trust is not None:
             return f"{row.reasons.trust:.0%}", f"of the model's predictions, at trial {row.number}"
         if row.reasons is not None and row.reasons.inside_gate is not None:

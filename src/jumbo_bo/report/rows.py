@@ -8,7 +8,7 @@ Notation
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ WORDS = {
 @dataclass(frozen=True, eq=False)
 class Row:
     number: int
-    state: str  # one of WORDS, or "forgotten"
+    state: str  # one of WORDS, or "forgotten", or "earlier": of an earlier space
     value: float
     params: Mapping[str, Any]
     u: Array
@@ -46,13 +46,13 @@ class Row:
         return self.state == "done"
 
 
-def rows(trials: Sequence[FrozenTrial], space: Space, direction: str, forgotten: Collection[int] = ()) -> list[Row]:
+def rows(trials: Sequence[FrozenTrial], space: Space, direction: str, left_out: Mapping[int, str]) -> list[Row]:
     found, best = [], math.nan
     for trial in sorted(trials, key=lambda t: t.number):
         y = value(trial)
         y = y if math.isfinite(y) else math.nan
         state = "failed" if trial.state == TrialState.COMPLETE and math.isnan(y) else WORDS[trial.state]
-        state = "forgotten" if trial.number in forgotten else state
+        state = left_out.get(trial.number, state)
         improved = state == "done" and not (y >= best if direction == "minimize" else y <= best)
         best = y if improved else best
         reasons = _reasons(trial)

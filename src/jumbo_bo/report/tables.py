@@ -27,7 +27,7 @@ def cards(
         if top
         else ("Best value", "none yet", f"looking for the {goal}")
     )
-    states = ("done", "failed", "pruned", "running", "waiting", "forgotten")
+    states = ("done", "failed", "pruned", "running", "waiting", "forgotten", "earlier")
     counts = {state: sum(row.state == state for row in rows) for state in states}
     others = ", ".join(f"{n} {state}" for state, n in counts.items() if state != "done" and (n or state == "failed"))
     small = [first, ("Trials done", str(counts["done"]), others), ("Trust in the old runs", *trust)]

@@ -26,9 +26,11 @@ def ask(book: Book, n: int, note: Callable[[str], None]) -> Iterator[FrozenTrial
     """n new open trials, each in the study before it is returned."""
     from jumbo_bo.runner.build import build_optimizer  # the models, which `tell` and `status` do not need
 
-    optimizer = build_optimizer(book.file, book.file.trials, note)
-    stopping = Stopping(book.file.stop)
-    trials = book.trials()
+    kept = book.kept()
+    if book.news:
+        note(str(kept))
+    optimizer = build_optimizer(book.file, book.file.trials, note, earlier=kept.old_runs)
+    stopping, trials = Stopping(book.file.stop), list(kept.trials)
     for _ in range(n):
         if book.exhausted(trials):
             raise UserError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,11 +17,10 @@ from optuna.distributions import (
     CategoricalDistribution,
     FloatDistribution,
     IntDistribution,
-    distribution_to_json,
-    json_to_distribution,
 )
 
 from jumbo_bo.data.history import History
+from jumbo_bo.data.spaces import distributions_in
 from jumbo_bo.data.storage import checked, located, sqlite_file
 from jumbo_bo.errors import UserError
 from jumbo_bo.methods import DEFAULT, METHODS
@@ -56,6 +55,7 @@ class StudyFile:
     job: Job = Job(())
     stop: Stop | None = None
     bounds: tuple[float, float] | None = None  # what values are possible
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # parameter -> its value in trials from before it was one
 
     @property
     def folder(self) -> Path:
@@ -93,7 +93,8 @@ class StudyFile:
 def load(path: str | os.PathLike[str]) -> StudyFile:
     file = Path(at_home(path))
     top = toml.read(file)
-    top.only(*(f.name for f in fields(StudyFile) if f.name not in ("path", "old_runs", "job")), "history", "objective")
+    own = [f.name for f in fields(StudyFile) if f.name not in ("path", "old_runs", "job", "defaults")]
+    top.only(*own, "history", "objective")
     name = top.take("name", NAME)
     storage = top.take("storage", toml.TEXT, StudyFile.storage)
     try:
@@ -121,32 +122,19 @@ def load(path: str | os.PathLike[str]) -> StudyFile:
         job_of(top.table("objective"), space) if "objective" in top.values else Job(()),
         _stop(top.table("stop")) if "stop" in top.values else None,
         tuple(top.take("bounds", toml.RANGE)) if "bounds" in top.values else None,
+        toml.defaults(top, space),
     )
-
-
-def space_record(space: Space) -> dict[str, str]:
-    """The space as it is kept with the study."""
-    return {name: distribution_to_json(dist) for name, dist in space.distributions.items()}
 
 
 def space_changes(record: Mapping[str, str], space: Space) -> list[str]:
     """What is different now, a line for each parameter. Their order does not matter."""
-    was, now = {name: json_to_distribution(text) for name, text in record.items()}, space.distributions
+    was, now = distributions_in(record), space.distributions
     changed = [
         f"{name}: was {span(was[name])}, now {span(dist)}" if name in was else f"{name}: new"
         for name, dist in now.items()
         if name not in was or was[name] != dist
     ]
     return changed + [f"{name}: gone" for name in was if name not in now]
-
-
-def check_space(kept: Mapping[str, str] | None, space: Space) -> None:
-    """`kept` is the record of the study, None when it has none yet."""
-    if changes := space_changes(kept or {}, space) if kept else []:
-        raise UserError(
-            f"the space is not the one this study was started with ({'; '.join(changes)}). Change it back, or give "
-            "the study a new name; its trials so far can become a [[history]] of the new one (optuna = its storage)"
-        )
 
 
 def span(dist: BaseDistribution) -> str:

@@ -84,6 +84,8 @@ TYPES = {
     "categorical": ("choices",),
 }
 
+ABOUT = ("default",)  # what else may be said of a parameter
+
 
 @dataclass(frozen=True)
 class Table:
@@ -159,12 +161,24 @@ def space(top: Table) -> Space:
         raise top.error(f"space: {error}") from None
 
 
+def defaults(top: Table, space: Space) -> dict[str, Any]:
+    """The values that parameters had before they became some: `default` in a line of [space]."""
+    found = {}
+    for name, axis in zip(space.names, space.axes, strict=True):
+        table = top.table("space").table(name)
+        if "default" in table.values:
+            if not math.isfinite(axis.encode([table.values["default"]])[0]):
+                raise table.wrong("default", axis.describe())
+            found[name] = axis.decode(float(axis.encode([table.values["default"]])[0]))
+    return found
+
+
 def _distribution(parameters: Table, name: str) -> BaseDistribution:
     if not isinstance(parameters.values[name], dict):
         raise parameters.wrong(name, 'a table, for example { type = "float", low = 0.0, high = 1.0 }')
     table = parameters.table(name)
     kind = table.take("type", one_of(*TYPES))
-    table.only("type", *TYPES[kind])
+    table.only("type", *TYPES[kind], *ABOUT)
     if kind == "categorical":
         return CategoricalDistribution(table.take("choices", CHOICES))
     number = NUMBER if kind == "float" else INTEGER
