@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jumbo_bo.methods import METHODS
     from jumbo_bo.optimizer import Optimizer, Suggestion
     from jumbo_bo.sampler import JumboSampler
+    from jumbo_bo.space.beliefs import about
     from jumbo_bo.space.space import Space
 
     __version__: str
@@ -35,6 +36,7 @@ __all__ = [
     "Space",
     "Suggestion",
     "__version__",
+    "about",
     "corrected_trials",
     "forget_failed",
     "forget_trials",
@@ -52,6 +54,7 @@ _HOME = {
     "Optimizer": "optimizer",
     "Space": "space.space",
     "Suggestion": "optimizer",
+    "about": "space.beliefs",
     "corrected_trials": "correct",
     "forget_failed": "correct",
     "forget_trials": "correct",

@@ -81,6 +81,13 @@ def told_number(value: Any) -> float:
     return number if math.isfinite(number) else FAILED
 
 
+def not_pending(suggestion: Suggestion, suggestions: Sequence[Suggestion]) -> InputError:
+    known = any((s.number, s.params) == (suggestion.number, suggestion.params) for s in suggestions)
+    problem = "was already told or failed" if known else "is not from this optimizer"
+    repeat = "to report a repeat, call tell(suggestion.params, value)"
+    return InputError(f"suggestion {suggestion.number} {problem}; {repeat}")
+
+
 def told_once(space: Space, told: Sequence[Trial], configuration: Suggestion | Mapping[str, Any]) -> int:
     """Where the configuration is among the trials."""
     (point,) = told_points(space, told, [configuration], "replaced")

@@ -16,7 +16,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from jumbo_bo.checks import FAILED, checked_bounds, checked_recipe, told_number, told_once, told_points
+from jumbo_bo.asking import checked_beliefs, featuriser, held
+from jumbo_bo.checks import FAILED, checked_bounds, checked_recipe, not_pending, told_number, told_once, told_points
 from jumbo_bo.data.history import History
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.errors import InputError
@@ -50,6 +51,7 @@ class Optimizer:
     method      a name from METHODS, or a recipe such as Jumbo(threshold=0.05)
     candidates  configurations to choose from, instead of the whole space
     cache       folder where what was learned is kept and shared between processes; None: learned here, not kept
+    beliefs     what parameters are probably about, such as {"lr": about(1e-3)}; they fade as trials come in
     bounds      the smallest and the largest value that is possible, where intervals end; None: no such end
     """
 
@@ -64,6 +66,7 @@ class Optimizer:
         candidates: Sequence[Params] | None = None,
         cache: str | Path | None = None,
         bounds: tuple[float | None, float | None] = (None, None),
+        beliefs: Mapping[str, Any] | None = None,
     ) -> None:
         self.space = space
         self.history = history
@@ -72,6 +75,7 @@ class Optimizer:
         self.recipe = checked_recipe(method, space, history, direction, n_trials)
         self.method = method if isinstance(method, str) else name_of(method)
         self.bounds = checked_bounds(bounds)
+        self.beliefs = checked_beliefs(space, beliefs, self.recipe, self.method)
         self.seed = seed
         self.candidates = [dict(c) for c in listed(candidates)] if candidates is not None else None
         self.cache = None if cache is None else Path(at_home(cache))
@@ -87,23 +91,26 @@ class Optimizer:
         self.suggestions: list[Suggestion] = []
 
     def ask(
-        self, running: Sequence[Mapping[str, Any]] | None = None, share: tuple[int, int] | None = None
+        self,
+        running: Sequence[Mapping[str, Any]] | None = None,
+        share: tuple[int, int] | None = None,
+        fixed: Mapping[str, Any] | None = None,
     ) -> Suggestion:
         """The next configuration to try. It stays pending until told or failed.
 
         `running` are the configurations being tried right now, where that is known better than from asks and tells,
         as in a storage that several processes share. When n of them ask at the same moment, they do not get the same
-        configuration if the i-th one has the `share` (i, n).
+        configuration if the i-th one has the `share` (i, n). Parameters that are `fixed` have these values.
         """
         if running is not None:
             self._pending = Pending([self.space.encode(params) for params in running])
         with one_thread():
             trials = self._finished()
-            view = self._view(trials)
+            view, listed = held(self._view(trials), self.candidates, fixed or {})
             if share is not None:
                 view = replace(view, domain=share_of(view.domain, *share))
             choice = self.recipe(view)
-            suggestion = self._suggestion(choice, view, trials.warp)
+            suggestion = self._suggestion(choice, view, trials.warp, listed)
         self.suggestions.append(suggestion)
         # Encoded from what the user sees, so that telling by parameters in another process is the same to the bit.
         self._pending.add(suggestion.number, suggestion.params, self.space.encode(suggestion.params))
@@ -194,6 +201,7 @@ class Optimizer:
             candidates,
             self.cache,
             self.bounds,
+            self.beliefs.of if self.beliefs else None,
         )
         fresh.method, fresh.past = self.method, self.past
         if candidates is None:
@@ -222,14 +230,7 @@ class Optimizer:
 
     @cached_property
     def _domain(self) -> Domain:
-        past = self.past
-
-        def featurise(u: Array) -> gps.Blocks:
-            x = self.space.transform(u)
-            blocks = {"1": np.ones((len(u), 1)), "x": x}
-            return blocks if past is None else blocks | dict(past.blocks(x))
-
-        return domain_of(self.space, featurise, self._listed)
+        return domain_of(self.space, featuriser(self.space, self.past, self.beliefs), self._listed)
 
     def view(self) -> View:
         """What the recipe sees for its next choice. It stays as it is, whatever is told later."""
@@ -258,13 +259,14 @@ class Optimizer:
             fit=partial(self._fits.gp, self._domain.featurise, trials),
             earlier=lambda n: (trials.first(n).u, trials.first(n).z),
             memory=self._memory,
+            beliefs=self.beliefs,
             unknown=np.setdiff1d(np.arange(len(trials)), trials.known(self.recipe.most_trials)),
         )
 
-    def _suggestion(self, choice: Choice, view: View, warp: Warp) -> Suggestion:
+    def _suggestion(self, choice: Choice, view: View, warp: Warp, listed: Sequence[Params] | None) -> Suggestion:
         best = choice.best
-        listed = self.candidates is not None and best.index is not None
-        params = dict(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
+        known = listed is not None and best.index is not None
+        params = dict(listed[best.index]) if known else self.space.decode(best.u)  # type: ignore[index]
         here, prediction = None, UNKNOWN
         if choice.surrogate is not None:
             here = said(choice.surrogate, self._domain.featurise(best.u[None]))
@@ -286,10 +288,7 @@ class Optimizer:
             # By number and parameters: a copy that travelled between processes is as good as the original.
             u = self._pending.take(suggestion.number, suggestion.params)
             if u is None:
-                known = any((s.number, s.params) == (suggestion.number, suggestion.params) for s in self.suggestions)
-                problem = "was already told or failed" if known else "is not from this optimizer"
-                repeat = "to report a repeat, call tell(suggestion.params, value)"
-                raise InputError(f"suggestion {suggestion.number} {problem}; {repeat}")
+                raise not_pending(suggestion, self.suggestions)
             self._trials.append(Trial(u, suggestion.params, y))
             return
         u = self.space.encode(suggestion)

@@ -26,7 +26,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.data.corrections import corrections
 from jumbo_bo.data.readers import outcome
-from jumbo_bo.space.space import GRID_LIMIT, Params, Space
+from jumbo_bo.search import candidates
+from jumbo_bo.space.space import Params, Space
 
 if TYPE_CHECKING:  # who only looks at a study does not load the models
     from jumbo_bo.explain import Explanation
@@ -40,7 +41,6 @@ DECIDING = 60.0  # seconds: a running trial without parameters this old has lost
 MOST_DECIDING = 2  # of them whose choice is computed here as well; more share the configurations
 MOST_SHARES = 6  # refusals, each of which halves the share
 WAIT, WAITS = 0.01, 50  # seconds, and how often, for a later trial to give way
-MOST_HELD = 2_048  # configurations to choose from when some parameters are fixed
 
 
 class Remaining(NamedTuple):
@@ -156,17 +156,8 @@ def _is_decided(trial: FrozenTrial) -> bool:
 
 def holding(optimizer: Optimizer, fixed: Params, number: int) -> Optimizer:
     """An optimizer that moves only the other parameters, for trial `number`. What was learned is shared with it."""
-    space, rng = optimizer.space, np.random.default_rng([optimizer.seed, number])
-    columns = [space.names.index(name) for name in fixed]
-    values = [space.axes[i].encode([fixed[space.names[i]]])[0] for i in columns]
-    if space.cardinality is not None and space.cardinality <= GRID_LIMIT:
-        u = space.grid()
-        u = u[np.all(np.abs(u[:, columns] - values) < 1e-9, axis=1)]
-    else:
-        u = space.sample(rng, MOST_HELD)
-        u[:, columns] = values
-    candidates = [space.decode(row) | fixed for row in rng.permutation(u)[:MOST_HELD]]
-    return optimizer.restarted(candidates)
+    rng = np.random.default_rng([optimizer.seed, number])
+    return optimizer.restarted(candidates.holding(optimizer.space, fixed, rng))
 
 
 def remembered(storage: BaseStorage, study_id: int) -> list[FrozenTrial]:

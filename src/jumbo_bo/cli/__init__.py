@@ -49,7 +49,7 @@ def _options(
 app.command(epilog=study.INIT_EXAMPLES)(study.init)
 app.command("import", epilog=study.IMPORT_EXAMPLES)(study.import_)
 app.command(epilog="Examples: `jumbo run study.toml`, `jumbo run study.toml --trials 100`")(run.run)
-app.command(epilog="Examples: `jumbo ask study.toml -n 4`, `jumbo ask study.toml --again`")(lab.ask)
+app.command(epilog="Examples: `jumbo ask study.toml -n 4`, `jumbo ask study.toml --fix optimizer=sgd`")(lab.ask)
 # A negative value is not an option.
 app.command(
     epilog="Examples: `jumbo tell study.toml 3 0.71`, `jumbo tell study.toml 4 --failed`, "

@@ -23,6 +23,10 @@ def ask(
         bool,
         typer.Option("--again", help="Show the open experiments (no result yet) instead of suggesting new ones."),
     ] = False,
+    fix: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Hold a parameter at a value, this time. May be repeated."),
+    ] = None,
 ) -> None:
     """Suggest the next experiments, one JSON line each, for a person to run.
 
@@ -38,7 +42,8 @@ def ask(
 
         notes = console(stderr=True)
         with opened_book(load(study), create=not again) as book:
-            found = filter(people.is_open, book.trials()) if again else people.ask(book, n, notes.print)
+            fixed = people.fixed_of(fix or (), book.file.space)
+            found = filter(people.is_open, book.trials()) if again else people.ask(book, n, notes.print, fixed)
             nothing = True
             for trial in found:
                 typer.echo(as_json(people.to_json(trial)))

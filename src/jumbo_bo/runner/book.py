@@ -11,10 +11,12 @@ User attributes of a trial, besides those of `studies.py`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import optuna
@@ -40,6 +42,7 @@ if TYPE_CHECKING:  # `jumbo status` and `tell` do not load the models
 
 RUNNER, SECONDS, ERROR = "runner", "seconds", "error"
 MARK = "claimed by "
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 BUSY = 2000  # milliseconds until a locked SQLite file is reported; the patience above that is the caller's
 
 
@@ -73,6 +76,10 @@ class Book:
         """What is kept as what, where the space has changed."""
         with self._usable():
             return self.sorter.sort(remembered(self.storage, self.study_id))
+
+    def old_runs(self) -> tuple[FrozenTrial, ...]:
+        """Trials of another space than the present one, which are old runs."""
+        return self.kept().old_runs if self.sorter.changed else ()
 
     def all_trials(self) -> list[FrozenTrial]:
         """Also the forgotten ones."""
@@ -144,13 +151,15 @@ class Book:
         decided = self.complete(trial, suggestion.params)
         return Decision(optimizer, decided, [decided if t.number == decided.number else t for t in trials])
 
-    def exhausted(self, trials: Iterable[FrozenTrial]) -> bool:
-        """Whether every configuration of the space is tried or being tried."""
+    def exhausted(self, trials: Iterable[FrozenTrial], fixed: Mapping[str, Any] = NOTHING) -> bool:
+        """Whether every configuration of the space, with these values, is tried or being tried."""
         space = self.file.space
-        if space.cardinality is None:
+        levels = [axis.levels for name, axis in zip(space.names, space.axes, strict=True) if name not in fixed]
+        if None in levels:
             return False
-        found = (configuration(t, space) for t in trials)
-        return len({space.encode(params).tobytes() for params in found if params}) >= space.cardinality
+        found = [params for t in trials if (params := configuration(t, space))]
+        here = [params for params in found if all(params[name] == value for name, value in fixed.items())]
+        return len({space.encode(params).tobytes() for params in here}) >= math.prod(n for n in levels if n)
 
     def claim(self, waiting: FrozenTrial, ours: Mapping[str, str]) -> bool:
         """Makes an enqueued trial ours, False when another process was faster.

@@ -54,6 +54,7 @@ def build_optimizer(
         file.seed,
         cache=folder,
         bounds=file.bounds or (None, None),
+        beliefs=file.beliefs,
     )
     if isinstance(history, History):
         _learn(optimizer, history, note)

@@ -10,20 +10,21 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.data.corrections import Correction
+from jumbo_bo.data.frames import closest
 from jumbo_bo.errors import QUOTED, InputError, UserError, brief, clip
 from jumbo_bo.inputs import from_json
 from jumbo_bo.runner.book import ERROR, Book, runner
 from jumbo_bo.runner.stopping import Stopping
-from jumbo_bo.space.space import Params
-from jumbo_bo.studies import NUMBERS, WHY, follow
+from jumbo_bo.space.space import Params, Space
+from jumbo_bo.studies import NUMBERS, WHY, follow, holding
 from jumbo_bo.study.study_file import StudyFile
 
 KEYS = ("trial", "params", "value", "failed")
 EXAMPLE = '{"trial": 3, "value": 0.71}'
 
 
-def ask(book: Book, n: int, note: Callable[[str], None]) -> Iterator[FrozenTrial]:
-    """n new open trials, each in the study before it is returned."""
+def ask(book: Book, n: int, note: Callable[[str], None], fixed: Params | None = None) -> Iterator[FrozenTrial]:
+    """n new open trials with these values, each in the study before it is returned."""
     from jumbo_bo.runner.build import build_optimizer  # the models, which `tell` and `status` do not need
 
     kept = book.kept()
@@ -32,15 +33,37 @@ def ask(book: Book, n: int, note: Callable[[str], None]) -> Iterator[FrozenTrial
     optimizer = build_optimizer(book.file, book.file.trials, note, earlier=kept.old_runs)
     stopping, trials = Stopping(book.file.stop), list(kept.trials)
     for _ in range(n):
-        if book.exhausted(trials):
+        if book.exhausted(trials, fixed or {}):
+            which = "configurations with these values" if fixed else f"{book.file.space.cardinality:,} configurations"
             raise UserError(
-                f"all {book.file.space.cardinality:,} configurations have been tried or are open; see the results with "
-                f"`jumbo status {book.file.path}`"
+                f"all {which} have been tried or are open; see the results with `jumbo status {book.file.path}`"
             )
         optimizer = follow(optimizer, trials)
         stopping.look(optimizer)
-        optimizer, trial, trials = book.decide(optimizer, book.reserve(stopping.attributes()))
+        trial = book.reserve(stopping.attributes())
+        chooser = holding(optimizer, fixed, trial.number) if fixed else optimizer
+        chooser, trial, trials = book.decide(chooser, trial)
+        optimizer = optimizer if fixed else chooser
         yield trial
+
+
+def fixed_of(texts: Iterable[str], space: Space) -> Params:
+    """Values such as 'optimizer=sgd'."""
+    found: Params = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UserError(f"--fix {text} has no '='; write --fix {space.names[0]}=VALUE")
+        if name not in space.distributions:
+            raise UserError(f"--fix {text}: there is no parameter {name!r}{closest(name, space.names)}")
+        axis = space.axes[space.names.index(name)]
+        (u,) = axis.encode([value])
+        if not math.isfinite(u):
+            raise UserError(f"--fix {text}: expected {axis.describe()}")
+        if name in found:
+            raise UserError(f"--fix names {name!r} twice")
+        found[name] = axis.decode(float(u))
+    return found
 
 
 def is_open(trial: FrozenTrial) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from jumbo_bo.errors import InputError
 from jumbo_bo.space.space import GRID_LIMIT, Params, Space
 
 Array = npt.NDArray[np.float64]
+
+MOST_HELD = 2_048  # configurations to choose from when some parameters are fixed
 
 
 def listed(candidates: Any) -> Sequence[Params]:
@@ -35,3 +37,16 @@ def encode_candidates(space: Space, candidates: Sequence[Params]) -> Array:  # -
         except ValueError as error:
             raise InputError(f"candidate {i}: {error}") from None
     return np.array(rows)
+
+
+def holding(space: Space, fixed: Mapping[str, Any], rng: np.random.Generator) -> list[Params]:
+    """Configurations with these values, all of them or very many."""
+    columns = [space.names.index(name) for name in fixed]
+    values = [space.axes[i].encode([fixed[space.names[i]]])[0] for i in columns]
+    if space.cardinality is not None and space.cardinality <= GRID_LIMIT:
+        u = space.grid()
+        u = u[np.all(np.abs(u[:, columns] - values) < 1e-9, axis=1)]
+    else:
+        u = space.sample(rng, MOST_HELD)
+        u[:, columns] = values
+    return [space.decode(row) | dict(fixed) for row in rng.permutation(u)[:MOST_HELD]]

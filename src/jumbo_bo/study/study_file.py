@@ -25,6 +25,7 @@ from jumbo_bo.data.storage import checked, located, sqlite_file
 from jumbo_bo.errors import UserError
 from jumbo_bo.methods import DEFAULT, METHODS
 from jumbo_bo.paths import at_home
+from jumbo_bo.space.beliefs import Belief
 from jumbo_bo.space.space import Space
 from jumbo_bo.study import toml
 from jumbo_bo.study.job import Job, job_of
@@ -56,6 +57,7 @@ class StudyFile:
     stop: Stop | None = None
     bounds: tuple[float, float] | None = None  # what values are possible
     defaults: Mapping[str, Any] = field(default_factory=dict)  # parameter -> its value in trials from before it was one
+    beliefs: Mapping[str, Belief] = field(default_factory=dict)  # parameter -> what it is probably about
 
     @property
     def folder(self) -> Path:
@@ -93,7 +95,7 @@ class StudyFile:
 def load(path: str | os.PathLike[str]) -> StudyFile:
     file = Path(at_home(path))
     top = toml.read(file)
-    own = [f.name for f in fields(StudyFile) if f.name not in ("path", "old_runs", "job", "defaults")]
+    own = [f.name for f in fields(StudyFile) if f.name not in ("path", "old_runs", "job", "defaults", "beliefs")]
     top.only(*own, "history", "objective")
     name = top.take("name", NAME)
     storage = top.take("storage", toml.TEXT, StudyFile.storage)
@@ -123,6 +125,7 @@ def load(path: str | os.PathLike[str]) -> StudyFile:
         _stop(top.table("stop")) if "stop" in top.values else None,
         tuple(top.take("bounds", toml.RANGE)) if "bounds" in top.values else None,
         toml.defaults(top, space),
+        toml.beliefs(top, space),
     )
 
 
