@@ -76,7 +76,7 @@ def test_old_runs_that_fit_are_never_set_aside(study):
     _, suggestions = study
     trust = np.array([s.explanation.trust for s in suggestions])
     assert trust.min() > 0.5
-    assert np.abs(np.diff(trust)).max() < 0.4
+    assert np.abs(np.diff(trust)).max() < 0.3
     assert not any("set aside" in s.why for s in suggestions)
 
 

@@ -18,7 +18,7 @@ from jumbo_bo.space.space import Space
 
 SPACE = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)})
 QUICK = JumboMixture(preset=Pretraining(members=1, max_epochs=60, n_u=16))
-TWO = replace(QUICK, one_of=False)
+THREE = replace(QUICK, one_of=True)
 
 
 def loss(a, b, centre=0.3):
@@ -51,14 +51,14 @@ def weights(optimizer):
 def test_weights_are_the_prior_times_the_likelihood_of_the_trials():
     optimizer = played(old_runs(0.2, 0.4, 0.35), 4)
     view = optimizer.view()
-    models = TWO.models(view)
+    models = QUICK.models(view)
     likelihoods = [view.fit(gp.kernel).log_likelihood for _, gp in models]
     known, alone = (math.exp(value - max(likelihoods)) for value in likelihoods)
     assert [w for w, _ in models] == pytest.approx([2 * known / (2 * known + alone), alone / (2 * known + alone)])
 
 
 def test_every_old_task_may_be_the_one_that_the_new_problem_is_like():
-    gps = QUICK.models(played(old_runs(0.2, 0.4, 0.35), 4).view())
+    gps = THREE.models(played(old_runs(0.2, 0.4, 0.35), 4).view())
     assert {gp.kernel.mean for _, gp in gps} == {"m", "heads", None}
     # Prior weights: a third each; of the second, a third for every old task.
     density = np.array([math.exp(gp.log_likelihood) / (3 if gp.kernel.mean == "heads" else 1) for _, gp in gps])
@@ -74,7 +74,7 @@ def test_of_old_tasks_of_mixed_relevance_the_one_that_fits_has_the_say():
     for u in SPACE.sample(rng, 6):
         params = SPACE.decode(u)
         optimizer.tell(params, loss(**params))
-    shares = {gp.kernel.column: w for w, gp in QUICK.models(optimizer.view()) if gp.kernel.mean == "heads"}
+    shares = {gp.kernel.column: w for w, gp in THREE.models(optimizer.view()) if gp.kernel.mean == "heads"}
     assert max(shares, key=shares.get) == 2
     assert shares[2] > 0.9 * sum(shares.values())
 
@@ -109,7 +109,7 @@ def test_misleading_old_runs_cost_trials_but_not_the_optimum():
 def test_the_average_is_that_of_the_mixture():
     optimizer = played(old_runs(0.2, 0.4), 3)
     view = optimizer.view()
-    gps = QUICK.models(view)
+    gps = THREE.models(view)
     assert len(gps) == 4
     at = view.domain.featurise(SPACE.sample(np.random.default_rng(1), 5))
     rng, draws = np.random.default_rng(2), 400_000

@@ -1,7 +1,7 @@
 """JUMBO (Hakhamaneshi et al., AAAI 2022), Algorithm 1, at its best: a warm-GP, a gate, and the cold-GP inside it.
 
-    warm    the average of models that our default uses (mixture.py), with 'one of them': it believes the old tasks as
-            far as they have predicted the trials
+    warm    the average of models that our default uses (mixture.py): it believes the old tasks as far as they have
+            predicted the trials
     gate    where the warm score is within l_alpha of its best; the search never leaves it. l_alpha is a share of how
             far the warm scores spread, so it means the same on every problem
     cold    matern52(x), blind to the old runs: its score decides inside the gate
@@ -37,7 +37,7 @@ from jumbo_bo.search.argmax import Best, Finite, sobol
 
 Array = npt.NDArray[np.float64]
 
-AVERAGE = JumboMixture(one_of=True)  # stays as it is when the default changes
+AVERAGE = JumboMixture()
 SPREAD_OVER = 256  # points on which the spread of a score is measured where the space has no list
 
 

@@ -70,7 +70,7 @@ FURTHER = 24  # points that a search hands on to the one with a pending trial mo
 @dataclass(frozen=True)
 class JumboMixture(NetRecipe):
     prior: float = 2 / 3  # weight of the old runs before the first trial
-    one_of: bool = True  # also the model 'one of them', which has half of that weight
+    one_of: bool = False  # also the model 'one of them', which has half of that weight
     initial: int = 3  # space-filling points when there are no old runs
     preset: str | Pretraining = "default"
 
@@ -129,13 +129,9 @@ class JumboMixture(NetRecipe):
 
     def models(self, view: View) -> Weighted:
         """Those that have a say, by weight; pending trials are hallucinated."""
-        any_value = len(view.u) > 0
-        cold = view.kept(("alone", any_value), lambda: _alone(view))
-        if view.past is None:
-            return [(1.0, view.model(cold))]
-        known = view.kept(("population", any_value), lambda: _population(view))
-        chosen = self.one_of and any_value and len(view.past.tasks) > 1
-        kernels = [known, one_of_them(known), cold] if chosen else [known, cold]
+        kernels = self.kernels(view)
+        if len(kernels) == 1:
+            return [(1.0, view.model(kernels[0]))]
         prior = [*[self.prior / (len(kernels) - 1)] * (len(kernels) - 1), 1.0 - self.prior]
         log_w = np.log(prior) + [view.fit(kernel).log_likelihood for kernel in kernels]
         w = np.exp(log_w - np.logaddexp.reduce(log_w))
@@ -143,6 +139,16 @@ class JumboMixture(NetRecipe):
         gps = [gp for weight, kernel in zip(w, kernels, strict=True) for gp in _heard(view, weight, kernel, pending)]
         total = sum(weight for weight, _ in gps)
         return [(weight / total, gp) for weight, gp in gps]
+
+    def kernels(self, view: View) -> list[Kernel]:
+        """Of all models; the last one knows no old runs."""
+        any_value = len(view.u) > 0
+        cold = view.kept(("alone", any_value), lambda: _alone(view))
+        if view.past is None:
+            return [cold]
+        known = view.kept(("population", any_value), lambda: _population(view))
+        chosen = self.one_of and any_value and len(view.past.tasks) > 1
+        return [known, one_of_them(known), cold] if chosen else [known, cold]
 
 
 def _heard(view: View, weight: float, kernel: Kernel, pending: Blocks) -> Weighted:
