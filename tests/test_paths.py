@@ -20,8 +20,8 @@ from jumbo_bo.data.trackers import from_ray, from_wandb
 from jumbo_bo.learning import cache
 from jumbo_bo.paths import at_home, whole
 from jumbo_bo.report import write
-from jumbo_bo.study.guess import read_table
 from jumbo_bo.study.study_file import load
+from jumbo_bo.study.table import read_table
 
 SPACE = Space({"x": FloatDistribution(0, 1)})
 STUDY = """
@@ -90,7 +90,7 @@ def test_the_cache_of_a_sampler_and_files_of_a_net(home: Path) -> None:
 
 
 def test_old_runs(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert read_history("~/*.csv", SPACE).n_rows == read_table("~/runs.csv").height == 20
+    assert read_history("~/*.csv", SPACE).n_rows == read_table("~/runs.csv").rows == 20
     (home / "wandb.json").write_text(json.dumps([{"state": "finished", "config": {"x": 0.5}, "summary": {"value": 1}}]))
     assert from_wandb("~/wandb.json", SPACE).n_rows == 1
     trial = home / "ray" / "trial"

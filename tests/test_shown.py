@@ -15,6 +15,7 @@ from jumbo_bo.inputs import MOST_LEVELS, check_regular, from_json, levels, text_
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space.space import Space
 from jumbo_bo.waiting import waiting
+from waiting import wait_for
 
 SECRET = "hunter2"
 
@@ -123,7 +124,7 @@ def test_a_long_wait_says_for_what_and_how_long(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("jumbo_bo.waiting.SHORT", 0.02)
     said = io.StringIO()
     with redirect_stderr(said), waiting(f"http://me:{SECRET}@host\x1b[1m", 600, "then it ends"):
-        time.sleep(0.3)
+        wait_for(lambda: said.getvalue().endswith("\n"))
     assert said.getvalue() == "Waiting for http://me:***@host\\x1b[1m (at most 10 min, then it ends) ...\n"
 
 

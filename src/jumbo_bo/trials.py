@@ -67,7 +67,7 @@ class Trials:
 
     def first(self, n: int) -> Trials:
         """As they were after n of them: the scale of their values too."""
-        return replace(self, rows=self.rows[:n])
+        return self if n == len(self) else replace(self, rows=self.rows[:n])
 
     @cached_property
     def u(self) -> Array:

@@ -26,18 +26,23 @@ def test_a_signal_is_heeded_where_that_is_asked_for(number):
 
 def test_work_that_does_not_look_is_interrupted_even_if_it_swallows_the_first(monkeypatch):
     monkeypatch.setattr(interrupts, "PATIENCE", 0.1)
-    monkeypatch.setattr(interrupts, "AGAIN", 0.1)
+    monkeypatch.setattr(interrupts, "AGAIN", 1.0)  # where it hits is known, also on a busy machine
     start = time.monotonic()
     with Interrupts():
-        os.kill(os.getpid(), signal.SIGTERM)
-        for _ in range(2):
-            with pytest.raises(KeyboardInterrupt):
-                time.sleep(20)
-    assert time.monotonic() - start < 15
+        with pytest.raises(KeyboardInterrupt):
+            _terminated()
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(300)
+    assert time.monotonic() - start < 200
+
+
+def _terminated():
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(300)
 
 
 def test_nothing_comes_after_the_end(monkeypatch):
-    monkeypatch.setattr(interrupts, "PATIENCE", 0.05)
+    monkeypatch.setattr(interrupts, "PATIENCE", 0.5)
     with Interrupts():
         os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(0.2)
+    time.sleep(0.7)

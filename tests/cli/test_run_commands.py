@@ -181,7 +181,7 @@ def test_interrupted_run_continues(folder: Path, number: signal.Signals) -> None
     assert second.exit_code == 1
     assert "another `jumbo run` is already running" in second.output
     process.send_signal(number)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Finished trials are kept" in output
     assert "Resume with: jumbo run study.toml" in output

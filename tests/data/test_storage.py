@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import optuna
@@ -75,16 +74,18 @@ def test_sqlite_files():
 
 def test_two_processes_create_one_file_at_once(tmp_path):
     code = (
-        "import sys; from jumbo_bo.data.storage import opened\ninput()\n"
+        "import sys; from jumbo_bo.data.storage import opened; import optuna.storages, sqlalchemy\nprint(), input()\n"
         "with opened(sys.argv[1]) as s: s.get_all_studies()"
     )
     command = [sys.executable, "-c", code, f"sqlite:///{tmp_path}/new.db"]
-    both = [subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    time.sleep(4)  # both have imported all they need
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    both = [subprocess.Popen(command, text=True, **pipes) for _ in range(2)]
+    for process in both:
+        process.stdout.readline()  # it has imported all it needs
     for process in both:
         process.stdin.write("\n")
         process.stdin.flush()
-    problems = [process.communicate(timeout=60)[1] for process in both]
+    problems = [process.communicate(timeout=300)[1] for process in both]
     assert [process.returncode for process in both] == [0, 0], problems
 
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 SLOW = 5.0  # seconds of CPU time for an input of a few kilobytes
-STUCK = 60.0  # seconds without an answer
+STUCK = 600.0  # seconds without an answer: on a busy machine the imports alone may take minutes
 LONGEST = 2_000  # characters of a message
 BATCH = 500  # inputs of one target in a row
 MEMORY = 8 << 30  # bytes that the process may ask for

@@ -45,9 +45,10 @@ from jumbo_bo.data.storage import checked, shown
 from jumbo_bo.data.trackers import from_ray, from_wandb
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.runner.people import number_of, parse
-from jumbo_bo.study.guess import guess, read_table
+from jumbo_bo.study.guess import guess
 from jumbo_bo.study.job import render
 from jumbo_bo.study.study_file import load
+from jumbo_bo.study.table import read_table
 
 
 def csv(rng: random.Random, folder: Path) -> None:
@@ -60,7 +61,7 @@ def init(rng: random.Random, folder: Path) -> None:
     """`jumbo init`: what it writes, it can read."""
     file = folder / "runs.csv"
     file.write_bytes(damaged(rng, CSV))
-    found = guess(read_table(file))
+    found = guess(read_table(file).frame)
     text = study_text("study", found.space, found.direction, ["runs.csv"], found.columns, found.notes)
     study = folder / "study.toml"
     study.write_text(text, encoding="utf-8")

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-DEADLINE = 60.0  # seconds for any answer
+DEADLINE = 300.0  # seconds for any answer
 
 
 class Page:

@@ -92,13 +92,13 @@ class Attack:
         self.kills[how] += 1
         if how.startswith("SIG"):
             run.send_signal(signal.Signals[how])
-            assert run.wait(60) in (0, 130), self.output()
+            assert run.wait(PATIENCE) in (0, 130), self.output()
             return
         below = self.processes() if how == "everything" else {}
         for number in (signal.SIGSTOP, signal.SIGKILL):  # at once: none of them sees another one die
             for pid in [run.pid, *below]:
                 send(pid, number)
-        assert run.wait(60) == -signal.SIGKILL, self.output()
+        assert run.wait(PATIENCE) == -signal.SIGKILL, self.output()
         # Where all were hit before one of them had written down how the command ended, nobody can know.
         self.torn |= {a for a in below.values() if not (Path(a) / "ended.json").exists()}
 
@@ -161,7 +161,7 @@ class Attack:
     def finish(self) -> dict[str, int]:
         """Lets the study end in peace, and counts."""
         run = self.start()
-        assert run.wait(300) == 0, self.output()
+        assert run.wait(PATIENCE) == 0, self.output()
         now, trials = self.stored(), self.trials()
         again, over = 0, dict[str, bool]()  # configuration -> its command has finished
         for what, attempt, params in self.log():

@@ -7,7 +7,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from browser import Page
+from ports import free_port
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +30,6 @@ def only_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretrained nets of a test stay in its own folder."""
     monkeypatch.setenv("JUMBO_CACHE", str(tmp_path / "cache"))
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
 
 
 def postgres_program(name: str) -> str | None:
@@ -72,7 +66,7 @@ class Server:
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGINT)  # a fast shutdown: does not wait for clients
-        self.process.wait(30)
+        self.process.wait(300)
 
 
 def postgresql_server() -> Iterator[Server]:
@@ -105,10 +99,11 @@ def own_server() -> Iterator[Server]:
 def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     import psycopg
 
-    for _ in range(300):
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline:
         assert process.poll() is None, log.read_text()
         try:
-            psycopg.connect(host="127.0.0.1", port=port, user="jumbo", dbname="postgres").close()
+            psycopg.connect(host="127.0.0.1", port=port, user="jumbo", dbname="postgres", connect_timeout=60).close()
             return
         except psycopg.OperationalError:
             time.sleep(0.1)
@@ -144,6 +139,6 @@ def tab(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pag
         yield Page(our_out, our_in)
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(300)
         os.close(our_out)
         os.close(our_in)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from optuna.trial import TrialState
+from ports import free_port
 
 from jumbo_bo.runner.book import opened_book
 from jumbo_bo.study.study_file import load
@@ -28,9 +28,7 @@ def test_dashboard_shows_the_study(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(STUDY)
     with opened_book(load(tmp_path / "study.toml")) as book:
         book.add(TrialState.COMPLETE, {"x": 0.5}, {}, 0.25)
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]  # free
+    port = free_port()
     command = [sys.executable, "-c", "from jumbo_bo.cli import main; main()", "dashboard", "study.toml"]
     process = subprocess.Popen(
         [*command, "--port", str(port)], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -49,13 +47,13 @@ def test_dashboard_shows_the_study(tmp_path: Path) -> None:
         assert f"port {port} cannot be used" in second.stderr
     finally:
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=300)
     assert f"http://127.0.0.1:{port}/dashboard" in output
     assert "Traceback" not in output
 
 
 def fetch(url: str, process: subprocess.Popen[str]) -> bytes:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while True:
         try:
             with urllib.request.urlopen(url) as answer:

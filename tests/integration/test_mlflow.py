@@ -16,9 +16,11 @@ from urllib.request import urlopen
 
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from ports import free_port
 
 from jumbo_bo.data.trackers import from_mlflow
 from jumbo_bo.space.space import Space
+from resetting import resetting
 
 # Before the import: MLflow reads them then.
 os.environ |= {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
@@ -159,16 +161,15 @@ def test_an_older_store_is_refused_rather_than_upgraded(tmp_path: Path) -> None:
 
 def test_a_server(tmp_path: Path) -> None:
     pytest.importorskip("flask", reason="needs the PyPI package mlflow; mlflow-skinny has no server")
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     uri = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     command += ["--backend-store-uri", f"sqlite:///{tmp_path}/server.db"]
     with (tmp_path / "log").open("w") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, cwd=tmp_path, start_new_session=True)
     try:
-        for _ in range(600):
+        deadline = time.monotonic() + 600
+        while time.monotonic() < deadline:
             assert server.poll() is None, (tmp_path / "log").read_text()
             try:
                 urlopen(f"{uri}/health", timeout=1).close()
@@ -179,15 +180,25 @@ def test_a_server(tmp_path: Path) -> None:
         check(from_mlflow(uri, SPACE, objective="loss"), expected)
     finally:
         os.killpg(server.pid, signal.SIGKILL)  # it and its workers; a polite end takes it half a minute
-        server.wait(10)
+        server.wait(300)
     _wait_until_closed(port)
     with pytest.raises(ValueError, match=rf"http://127.0.0.1:{port} cannot be reached .*refused"):  # at once
         from_mlflow(uri, SPACE, objective="loss")
 
 
+def test_a_server_that_resets_connections_is_no_answer() -> None:
+    """As one that is killed while it is asked."""
+    with (
+        resetting() as address,
+        pytest.raises(ValueError, match=rf"{address} cannot be reached .*(reset|closed connection).*start the server"),
+    ):
+        from_mlflow(address, SPACE, objective="loss")
+
+
 def _wait_until_closed(port: int) -> None:
     """A killed worker may hold the port for a moment longer than the server that started it."""
-    for _ in range(300):
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except ConnectionRefusedError:

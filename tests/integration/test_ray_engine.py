@@ -119,7 +119,7 @@ class Saboteur:
         self.done.append(trial)
 
     def tick(self, running: Sequence[Running], finished: int, limit: int) -> None:
-        at_work = sum((r.folder / "stdout").exists() for r in running)
+        at_work = sum((r.folder / "stdout").exists() and not (r.folder / "ended.json").exists() for r in running)
         if finished >= 4 and at_work >= 3 and not self.lost:
             self.lost = True
             self.stored_then = {t.number: t.value for t in self.done}
@@ -154,7 +154,7 @@ def test_a_lost_node_loses_no_trial(cluster: Cluster, tmp_path: Path) -> None:
     watch, start = Saboteur(cluster), time.monotonic()
     ending = run(load(tmp_path / "study.toml"), 16, watch, OnRay(cluster.cluster.address))
     assert watch.lost
-    assert time.monotonic() - start < 120
+    assert time.monotonic() - start < 900
     assert (ending.reason, ending.finished) == ("budget", 16)
     trials = optuna.load_study(study_name="cluster", storage=f"sqlite:///{tmp_path}/study.db").get_trials()
     assert [t.state for t in trials] == [TrialState.COMPLETE] * 16
@@ -182,18 +182,30 @@ def test_termination_stops_the_commands_and_the_next_run_goes_on(only_ray: None,
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while not (tmp_path / "log").exists():
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.1)
         process.terminate()
-        shown, _ = process.communicate(timeout=60)
+        shown, _ = process.communicate(timeout=300)
     assert process.returncode == 130, shown
     assert "Stopped. Finished trials are kept" in shown
     assert "Traceback" not in shown
     results = [json.loads(path.read_text()) for path in tmp_path.rglob("result.json")]
     assert results
     assert all(result["stopped"] for result in results)
-    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
-    assert not any(b"objective.py" in line and str(tmp_path).encode() in line for line in lines)
+    assert not commands_in(tmp_path)
+
+
+def commands_in(folder: Path) -> list[int]:
+    """The processes that evaluate a trial of the study there."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # no longer there
+            if (
+                b"objective.py" in (process / "cmdline").read_bytes()
+                and (process / "cwd").resolve() == folder.resolve()
+            ):
+                found.append(int(process.name))
+    return found

@@ -26,7 +26,7 @@ engine.close()
 
 
 def test_nobody_else_can_reach_it(only_ray: None) -> None:
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr
     _, _, *found = next(line for line in done.stdout.splitlines() if line.startswith("listens on")).split()
     assert found

@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "WANDB_ERROR_REPORTING": "false",
     }
     command = [sys.executable, "-c", TRAIN]
-    ended = subprocess.run(command, env=os.environ | quiet, cwd=folder, capture_output=True, text=True, timeout=300)
+    ended = subprocess.run(command, env=os.environ | quiet, cwd=folder, capture_output=True, text=True, timeout=900)
     assert ended.returncode == 3, ended.stderr
     return folder
 

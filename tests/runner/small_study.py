@@ -57,6 +57,12 @@ def write_objective(folder: Path, body: str = "") -> None:
     (folder / "objective.py").write_text(OBJECTIVE.format(body=body))
 
 
+def until(name: str) -> str:
+    """A body that ends when there is a file of this name, or after five minutes."""
+    waits = f"not os.path.exists({name!r}) and time.monotonic() < end"
+    return f"end = time.monotonic() + 300\nwhile {waits}: time.sleep(0.01)"
+
+
 def evaluated(study: StudyFile) -> list[dict[str, Any]]:
     """The parameters of every start of the command."""
     log = study.folder / "log"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from optuna.trial import TrialState
-from small_study import PYTHON, Log, evaluate, evaluated, start_trial, stored, write_objective
+from small_study import PYTHON, Log, evaluate, evaluated, start_trial, stored, until, write_objective
 
 from jumbo_bo.errors import UserError
 from jumbo_bo.runner import supervise
@@ -80,7 +80,7 @@ def test_a_command_that_is_always_stopped_is_given_up(study: StudyFile) -> None:
 
 
 def test_a_command_whose_supervisor_was_killed_is_finished(study: StudyFile) -> None:
-    write_objective(study.folder, "time.sleep(1)")
+    write_objective(study.folder, until("killed"))
     killed: list[int] = []
 
     def sabotage(running: Sequence[Running]) -> None:
@@ -89,6 +89,7 @@ def test_a_command_whose_supervisor_was_killed_is_finished(study: StudyFile) -> 
             found = [int(p.parent.name) for p in Path("/proc").glob("[0-9]*/cmdline") if line in read(p)]
             killed.append(min(found))  # the recorder was started by the supervisor
             os.kill(killed[0], signal.SIGKILL)
+            (study.folder / "killed").touch()
 
     assert run(replace(study, job=replace(study.job, workers=1)), 2, Log(sabotage)).finished == 2
     assert killed
@@ -104,8 +105,8 @@ def read(path: Path) -> bytes:
 
 
 def test_a_command_that_ends_well_while_it_is_stopped_is_finished(study: StudyFile) -> None:
-    patient = "import signal; signal.signal(signal.SIGTERM, lambda *_: None); open('ready', 'w'); time.sleep(1.5)"
-    write_objective(study.folder, patient)
+    patient = "import signal; signal.signal(signal.SIGTERM, lambda *_: open('asked', 'w')); open('ready', 'w')"
+    write_objective(study.folder, f"{patient}\n{until('asked')}")
 
     def interrupt(running: Sequence[Running]) -> None:
         if (study.folder / "ready").exists():
@@ -123,7 +124,7 @@ def test_a_command_that_ends_well_while_it_is_stopped_is_finished(study: StudyFi
 
 
 def interrupted(study: StudyFile) -> None:
-    write_objective(study.folder, "time.sleep(30 * (not os.path.exists('quick')))")
+    write_objective(study.folder, until("quick"))
 
     def interrupt(running: Sequence[Running]) -> None:
         if len(running) == 2 and len(evaluated(study)) == 2:
@@ -148,7 +149,7 @@ def test_trials_of_a_deleted_runs_folder_are_started_again(study: StudyFile) -> 
 
 
 def test_a_runs_folder_deleted_under_a_run(study: StudyFile) -> None:
-    write_objective(study.folder, "time.sleep(30 * (not os.path.exists('quick')))")
+    write_objective(study.folder, until("quick"))
 
     def delete(running: Sequence[Running]) -> None:
         if len(running) == 2 and len(evaluated(study)) == 2 and study.runs.exists():

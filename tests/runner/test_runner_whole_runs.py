@@ -54,7 +54,8 @@ def test_parameters_as_arguments_and_the_environment(study: StudyFile) -> None:
 
 
 def test_workers_run_side_by_side(study: StudyFile) -> None:
-    write_objective(study.folder, "time.sleep(0.2)")
+    together = "while sum(1 for _ in open('log')) < 3 and time.monotonic() < end: time.sleep(0.01)"
+    write_objective(study.folder, f"end = time.monotonic() + 300\n{together}")
     most = 0
 
     def count(running: Sequence[Running]) -> None:
@@ -86,11 +87,11 @@ def test_a_failed_trial_says_why_and_the_run_goes_on(study: StudyFile) -> None:
 
 def test_time_limit(study: StudyFile) -> None:
     write_objective(study.folder, "time.sleep(60 * (os.environ['JUMBO_TRIAL'] == '0'))")
-    run(replace(study, job=replace(study.job, timeout=1.0)), 2, Log())
+    run(replace(study, job=replace(study.job, timeout=3.0)), 2, Log())
     trials = stored(study)
     assert trials[1].state == TrialState.COMPLETE
     assert trials[0].state == TrialState.FAIL
-    assert "time limit of 1 s" in trials[0].user_attrs["error"]
+    assert "time limit of 3 s" in trials[0].user_attrs["error"]
 
 
 def test_a_broken_command_ends_the_run(study: StudyFile) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,7 +34,12 @@ def prepared(tmp_path: Path, command: Sequence[str], **job: Any) -> Path:
 
 
 def supervised(
-    tmp_path: Path, command: Sequence[str], grace: float = supervise.GRACE, stop: bool = False, **job: Any
+    tmp_path: Path,
+    command: Sequence[str],
+    grace: float = supervise.GRACE,
+    stop: bool = False,
+    stubborn: bool = False,
+    **job: Any,
 ) -> tuple[dict[str, Any], Path]:
     folder = prepared(tmp_path, command, **job)
     if stop:
@@ -41,6 +47,8 @@ def supervised(
     lock = supervise.take(folder / "lock")
     assert lock is not None
     code = f"import runpy; s = runpy.run_path({supervise.__file__!r}); s['supervise'].__globals__['GRACE'] = {grace}; "
+    if stubborn:
+        code += "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "  # inherited, so from the start on
     code += f"import pathlib; s['supervise'](pathlib.Path({str(folder)!r}), {lock})"
     try:
         subprocess.run([*PYTHON, "-c", code], check=True, pass_fds=(lock,))
@@ -61,14 +69,13 @@ def test_supervisor_keeps_everything_the_command_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["timeout", "stop"])
 def test_the_whole_group_is_ended(tmp_path: Path, how: str) -> None:
     # The command ignores SIGTERM, and so does a child of it.
-    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-    child = f"{stubborn}print('up', flush=True); time.sleep(60)"
-    code = (
-        f"{stubborn}import subprocess, sys; subprocess.run([sys.executable, '-I', '-S', '-c', {child!r}], close_fds=0)"
-    )
+    child = "import time; time.sleep(300)"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-I', '-S', '-c', {child!r}], close_fds=0)"
     start, limit = time.monotonic(), 0.5 if how == "timeout" else None
-    result, folder = supervised(tmp_path, [*PYTHON, "-c", code], grace=0.2, stop=how == "stop", timeout=limit)
-    assert time.monotonic() - start < 20
+    result, folder = supervised(
+        tmp_path, [*PYTHON, "-c", code], grace=0.2, stop=how == "stop", stubborn=True, timeout=limit
+    )
+    assert time.monotonic() - start < 200
     assert (result["timed_out"], result["stopped"]) == (how == "timeout", how == "stop")
     assert result["exit"] == -signal.SIGKILL
     wait_for(lambda: not supervise.held(folder / "lock"))  # the child holds a copy, until the system has cleaned up
@@ -80,7 +87,16 @@ def test_command_that_cannot_be_started(tmp_path: Path) -> None:
     assert "no-such-program" in result["error"]
 
 
-SLOW = [*PYTHON, "-c", "import time; print('up', flush=True); time.sleep(1.5); print(0.25)"]
+# Ends when it is told to, by a file `go`.
+UNTIL_GO = """
+import os, time
+print("up", flush=True)
+end = time.monotonic() + 300
+while not os.path.exists("go") and time.monotonic() < end:
+    time.sleep(0.02)
+print(0.25)
+"""
+SLOW = [*PYTHON, "-c", UNTIL_GO]
 JOB = Job(("train",), value="loss")
 
 
@@ -112,17 +128,19 @@ def kill(engine: Local, *pids: int) -> None:
 
 def test_the_recorder_outlives_the_supervisor(tmp_path: Path, engine: Local) -> None:
     """The command goes on, is waited for, and its result counts."""
-    folder = prepared(tmp_path, SLOW)
-    supervisor = started(engine, folder)
+    folder, before = prepared(tmp_path, SLOW), time.monotonic()
+    supervisor, up = started(engine, folder), time.monotonic()
     kill(engine, supervisor)
     assert engine.alive(folder)
     assert outcome(folder, JOB, alive=True) is None
+    shortest = time.monotonic() - up
+    (tmp_path / "go").touch()
     wait_for(lambda: not engine.alive(folder))
     assert not (folder / "result.json").exists()
     end = outcome(folder, JOB)
     assert end is not None
     assert (end.value, end.error) == (0.25, None)
-    assert 1.4 < end.seconds < 30
+    assert shortest < end.seconds < time.monotonic() - before
 
 
 linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the recorder in /proc")
@@ -133,6 +151,7 @@ def test_the_supervisor_outlives_the_recorder(tmp_path: Path, engine: Local) -> 
     folder = prepared(tmp_path, SLOW)
     supervisor = started(engine, folder)
     kill(engine, *children(supervisor))
+    (tmp_path / "go").touch()
     wait_for((folder / "result.json").exists)
     assert not (folder / "ended.json").exists()
     end = outcome(folder, JOB)
@@ -171,6 +190,16 @@ def test_without_a_recorder_the_command_can_still_be_stopped(tmp_path: Path, eng
     wait_for(lambda: not engine.alive(folder))
 
 
+def test_another_folder_in_the_place_of_a_deleted_one_gets_nothing(tmp_path: Path, engine: Local) -> None:
+    """Its command is ended, and how it ended is not taken for a result of the new one."""
+    folder = prepared(tmp_path, SLOW)
+    started(engine, folder)
+    shutil.rmtree(folder)
+    prepared(tmp_path, SLOW)
+    assert engine._children[0].wait(100) is not None
+    assert [path.name for path in folder.iterdir()] == ["job.json"]
+
+
 @linux
 def test_lock_lives_as_long_as_the_command(tmp_path: Path, engine: Local) -> None:
     """Also when nobody is left to write down how it ended: it is waited for, and what it printed proves nothing."""
@@ -178,6 +207,7 @@ def test_lock_lives_as_long_as_the_command(tmp_path: Path, engine: Local) -> Non
     supervisor = started(engine, folder)
     kill(engine, *children(supervisor), supervisor)
     assert engine.alive(folder)
+    (tmp_path / "go").touch()
     wait_for(lambda: not engine.alive(folder))
     assert outcome(folder, JOB) is None
 
@@ -186,8 +216,7 @@ def test_a_command_that_has_its_value_when_it_is_stopped_is_finished(tmp_path: P
     code = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit()); print(0.5, flush=True); "
     _, folder = supervised(tmp_path, [*PYTHON, "-c", code + "time.sleep(60)"], stop=True)
     end = outcome(folder, JOB)
-    assert end is not None
-    # It may also have been stopped before it had printed anything.
+    assert end is not None  # it may also have been stopped before it had printed anything
     assert (end.value, end.error) == (0.5 if (folder / "stdout").read_text() else None, None)
 
 
@@ -206,12 +235,12 @@ def test_a_living_supervisor_has_the_last_word(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text("0.5\n")
     supervise.write(tmp_path / "ended.json", {"exit": 0, "error": None, "seconds": 1.0})
     assert outcome(tmp_path, JOB, alive=True) is None
-    old = time.time() - 60  # it does not come
-    os.utime(tmp_path / "ended.json", (old, old))
-    for alive in (True, False):
-        end = outcome(tmp_path, JOB, alive)
-        assert end is not None
-        assert end.value == 0.5
+    for other in (time.time() - 60, time.time() + 3600):  # it does not come; the clock was set back meanwhile
+        os.utime(tmp_path / "ended.json", (other, other))
+        for alive in (True, False):
+            end = outcome(tmp_path, JOB, alive)
+            assert end is not None
+            assert end.value == 0.5
 
 
 @pytest.mark.parametrize("found", ['{"accuracy": 0.9}', "[1, 2]", "0.5", "{", "", "[" * 100_000])

@@ -91,7 +91,7 @@ def start(folder, address, n, method="quick", go="-"):
 
 
 def finish(process):
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     return json.loads(out.splitlines()[-1])
 

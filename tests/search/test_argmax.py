@@ -10,6 +10,7 @@ from jumbo_bo.search.acquisition import ucb
 from jumbo_bo.search.argmax import (
     Cube,
     Finite,
+    Rows,
     SpaceExhausted,
     domain_of,
     sobol,
@@ -36,6 +37,21 @@ def test_small_spaces_are_enumerated_and_others_searched():
     assert isinstance(domain_of(BOX, featurise(BOX)), Cube)
     wide = Space({"a": IntDistribution(0, 10**6), "b": IntDistribution(0, 10**6)})
     assert isinstance(domain_of(wide, featurise(wide)), Cube)
+
+
+def test_rows_are_copied_for_the_blocks_that_a_score_asks_for(rng):
+    asked = []
+
+    class Blocks(dict):
+        def __getitem__(self, name):
+            asked.append(name)
+            return super().__getitem__(name)
+
+    blocks = Blocks(x=rng.random((9, 2)), heads=rng.random((9, 3)))
+    some = Rows(blocks, np.array([7, 2]))
+    assert np.array_equal(some["x"], dict(blocks)["x"][[7, 2]])
+    assert some["x"] is some["x"]
+    assert (list(some), len(some), asked) == (["x", "heads"], 2, ["x"])
 
 
 def test_finite_argmax_is_the_best_of_all_and_skips_taken_points(rng):

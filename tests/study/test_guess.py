@@ -17,7 +17,8 @@ from jumbo_bo.data.frames import Columns, Source
 from jumbo_bo.data.history import History
 from jumbo_bo.data.stream import Collector
 from jumbo_bo.errors import UserError
-from jumbo_bo.study.guess import guess, guess_space, read_table
+from jumbo_bo.study.guess import guess, guess_space
+from jumbo_bo.study.table import read_table
 
 N = 120
 RNG = np.random.default_rng(7)
@@ -212,34 +213,9 @@ def test_whatever_is_guessed_reads_its_own_rows(columns: list[list[Any]]) -> Non
     assert [d for d in drops if "out of range" in d.reason and "inf" not in d.example] == []
 
 
-def test_files_are_read_together(tmp_path: Path) -> None:
-    pl.DataFrame({"x": [1, 2], "loss": [0.1, 0.2]}).write_csv(tmp_path / "a.csv")
-    pl.DataFrame({"x": ["3", "auto"], "loss": [0.1, 0.2], "y": [1.5, 2.5]}).write_parquet(tmp_path / "b.parquet")
-    (tmp_path / "c.jsonl").write_text('{"x": true, "loss": 3}\n')
-    assert read_table(f"{tmp_path}/a.csv").to_dict(as_series=False) == {"x": [1, 2], "loss": [0.1, 0.2]}
-    both = read_table([f"{tmp_path}/*.csv", tmp_path / "b.parquet"])
-    assert both["x"].to_list() == ["1", "2", "3", "auto"]
-    assert both["y"].to_list() == [None, None, 1.5, 2.5]
-    assert read_table(tmp_path / x for x in ("a.csv", "b.parquet", "c.jsonl")).height == 5
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    (tmp_path / "empty.csv").touch()
-    (tmp_path / "head.csv").write_text("x,loss\n")
-    (tmp_path / "bad.parquet").write_text("no parquet")
-    for name, expected in [
-        ("none.csv", "none.csv does not exist"),
-        ("empty.csv", "empty.csv is empty"),
-        ("head.csv", "no rows"),
-        ("bad.parquet", "cannot be read as PARQUET"),
-    ]:
-        with pytest.raises(UserError, match=expected):
-            read_table(tmp_path / name)
-
-
 def test_real_tables(data_dir: Path) -> None:
     """The authors' data: every parameter is found with the grid it was drawn from."""
-    frame = read_table(data_dir / "jumbo-authors" / "naval_e3.csv")
+    frame = read_table(data_dir / "jumbo-authors" / "naval_e3.csv").frame
     found = guess(frame, objective="valid_mse_epoch3", ignore=["u_*"])
     assert found.direction == "minimize"
     assert {name: len(dist.choices) for name, dist in found.space.distributions.items()} == {

@@ -83,12 +83,14 @@ def init(
                 f"the folder {output.absolute().parent} does not exist; create it, or choose another --output"
             )
         from jumbo_bo.cli.template import study_text
-        from jumbo_bo.study.guess import guess, read_table
+        from jumbo_bo.study.guess import guess
         from jumbo_bo.study.study_file import load
+        from jumbo_bo.study.table import read_table
 
         screen, name = console(), _study_name(output)
         if files:
-            guessed = guess(read_table(files), ignore=ignore or (), **asked)
+            table = read_table(files)
+            guessed = guess(table.frame, ignore=ignore or (), rows=table.rows, **asked)
             where = _from_folder(files, output.absolute().parent)
             text = study_text(name, guessed.space, guessed.direction, where, guessed.columns, guessed.notes)
         else:
@@ -167,15 +169,17 @@ def _read_tables(
 ) -> tuple[History, Mapping[str, str], Guess | None]:
     """The history, which column became which parameter, and the guess if there had to be one."""
     from jumbo_bo.data.readers import read_history
-    from jumbo_bo.study.guess import guess, read_table
+    from jumbo_bo.study.guess import guess
     from jumbo_bo.study.study_file import load
+    from jumbo_bo.study.table import read_table
 
     study = load(space_from) if space_from else None
     told = next((source.options for source in study.old_runs if source.kind == "files"), None) if study else None
     if study and told is not None:
         columns = {"direction": study.direction} | {k: v for k, v in told.items() if k != "target"} | asked
         return read_history(files, study.space, **columns), columns.get("rename", {}), None
-    guessed = guess(read_table(files), ignore=ignore, **asked)
+    table = read_table(files)
+    guessed = guess(table.frame, ignore=ignore, rows=table.rows, **asked)
     history = read_history(files, study.space if study else guessed.space, **guessed.columns)
     return history, guessed.rename, None if study else guessed
 
@@ -229,6 +233,8 @@ def _show_guess(screen: Console, guess: Guess) -> None:
         else:
             table.add_row(column, "-", why, style="dim")
     screen.print(table)
+    if guess.sample:
+        screen.print(guess.sample)
 
 
 def _next(files: Sequence[str], study: StudyFile | None, space_from: Path | None) -> list[tuple[str, str]]:

@@ -62,7 +62,7 @@ class Collector:
     def read(self, frame: Frame, source: Source, seen: Callable[[int], None] = lambda n: None) -> None:
         """All rows of a table; `seen` is told the length of each batch."""
         table = _Table(frame, self.space, self.columns, source)
-        for rows in _batches(table.frame, self.batch):
+        for rows in batches(table.frame, self.batch):
             self._add(table, rows)
             seen(rows.height)
         if source.failed:
@@ -196,7 +196,7 @@ class _Table:
         return out
 
 
-def _batches(frame: Frame, size: int) -> Iterator[pl.DataFrame]:
+def batches(frame: Frame, size: int) -> Iterator[pl.DataFrame]:
     if isinstance(frame, pl.DataFrame):
         yield from frame.iter_slices(size)
     else:

@@ -63,7 +63,7 @@ FAINT = 3e-3  # weight of a single old task that is not asked; others were not t
 NEARBY = 200  # of the trials that the models left out, those that they are told of where the search would go
 ROUNDS = 2  # of telling them and searching again; after one, a case of nine still went where trials spoke against it
 SAME = 0.01  # of a parameter's range: where a search goes as close as this to the last one, it is done
-BOUNDING = 64  # trials that bound the improvement in a table from above
+BOUNDING = 32  # trials that bound the improvement in a table from above; more cost more, fewer leave more to look at
 FURTHER = 24  # points that a search hands on to the one with a pending trial more
 
 

@@ -170,8 +170,8 @@ def term_sums(term: Term, theta: Array, alpha: Array, a: Array, b: Array) -> Arr
 def matern_slices(term: Term, theta: Array, a: Array, b: Array) -> Iterator[tuple[slice, Array]]:
     """Rows of b, and their covariance (rows, n) with a, up to rounding that of `term_covariance`. The next slice
     overwrites it."""
-    scale = np.exp(theta)
-    inverse_length = SQRT5 / scale[1:][list(term.groups)]
+    inverse_length = SQRT5 / np.exp(theta[1:])[list(term.groups)]
+    variance = np.exp(theta[0]).astype(b.dtype)  # a product of single and double precision is many times slower
     a = a * inverse_length
     columns = np.hstack([-2.0 * a, np.sum(a**2, axis=1, keepdims=True), np.ones((len(a), 1))]).T.astype(b.dtype)
     size = max(1, SLICE // len(a))
@@ -189,5 +189,5 @@ def matern_slices(term: Term, theta: Array, a: Array, b: Array) -> Iterator[tupl
         np.negative(e, out=e)
         np.exp(e, out=e)
         k *= e
-        k *= scale[0]
+        k *= variance
         yield slice(i, i + size), k

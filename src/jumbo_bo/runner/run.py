@@ -15,8 +15,10 @@ from jumbo_bo.runner.book import check_packages, opened_book
 from jumbo_bo.runner.coordinator import Coordinator, Ending, Watcher
 from jumbo_bo.runner.engines import Engine, Local
 from jumbo_bo.runner.place import folder_id
-from jumbo_bo.runner.supervise import take, write
+from jumbo_bo.runner.supervise import held, take, write
 from jumbo_bo.study.study_file import StudyFile
+
+LOOKED_AT = 10.0  # seconds for others who look at the lock; a moment, unless the machine is overloaded
 
 
 def run(
@@ -59,15 +61,14 @@ def _retried(n: int) -> str:
 def _alone(file: StudyFile) -> Iterator[str]:
     """The id of the runs folder, which no other process may run in meanwhile."""
     file.runs.mkdir(parents=True, exist_ok=True)
-    for _ in range(5):
-        if (lock := take(file.runs / "lock")) is not None:
-            break
-        time.sleep(0.1)  # perhaps `jumbo status` looks at it at this moment
-    else:
-        raise UserError(
-            f"another `jumbo run` is already running in {file.runs}; wait for it (`jumbo status {file.path}` shows "
-            "its progress), or stop it first. For more trials at once, raise workers in study.toml"
-        )
+    path, deadline = file.runs / "lock", time.monotonic() + LOOKED_AT
+    while (lock := take(path)) is None:
+        if held(path) or time.monotonic() > deadline:
+            raise UserError(
+                f"another `jumbo run` is already running in {file.runs}; wait for it (`jumbo status {file.path}` shows "
+                "its progress), or stop it first. For more trials at once, raise workers in study.toml"
+            )
+        time.sleep(0.05)  # nobody runs; `jumbo status` looks at it at this moment
     try:
         known = folder_id(file.runs)
         if known is None:

@@ -43,6 +43,9 @@ _PR_SET_CHILD_SUBREAPER = 36
 def supervise(folder: Path, lock: int) -> None:
     """Returns when the command has ended and its result is written."""
     start, job = time.monotonic(), json.loads((folder / "job.json").read_text())
+    job |= {name: os.path.abspath(job[name]) for name in ("folder", "stdin")}
+    os.chdir(folder)  # another folder that takes its place and its name is not this one
+    folder = Path()
     _adopt_orphans()
     told, tell = os.pipe()
     recorder = os.fork()
@@ -134,7 +137,8 @@ def _wait(recorder: int, pipe: TextIO, folder: Path, deadline: float) -> tuple[b
             kill = float("inf")
         elif not (stopped or timed_out):
             # Nobody waits for a command whose folder was deleted.
-            stopped, timed_out = (folder / "stop").exists() or not folder.exists(), now >= deadline
+            stopped = (folder / "stop").exists() or not (folder / "job.json").exists()
+            timed_out = now >= deadline
             if stopped or timed_out:
                 _signal(command, signal.SIGTERM)
                 kill = now + GRACE

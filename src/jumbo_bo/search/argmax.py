@@ -8,7 +8,7 @@ Notation
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,6 +34,25 @@ _NO_ROWS = np.zeros(0, dtype=np.intp)
 
 class SpaceExhausted(RuntimeError):
     """Every configuration has been tried or is pending."""
+
+
+class Rows(Mapping[str, Array]):
+    """Some rows of blocks. Few blocks are asked for: the others are not copied."""
+
+    def __init__(self, blocks: Blocks, rows: npt.NDArray[np.intp]) -> None:
+        self._blocks, self._rows = blocks, rows
+        self._copied: dict[str, Array] = {}
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._copied:
+            self._copied[name] = self._blocks[name][self._rows]
+        return self._copied[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._blocks)
+
+    def __len__(self) -> int:
+        return len(self._blocks)
 
 
 @dataclass(frozen=True)
@@ -121,10 +140,10 @@ class Finite:
         return exact
 
     def _rough(self, score: Score, rows: npt.NDArray[np.intp]) -> Array:
-        return score({name: block[rows] for name, block in self.rough.items()}).astype(float)
+        return score(Rows(self.rough, rows)).astype(float)
 
     def _exact(self, score: Score, rows: npt.NDArray[np.intp]) -> Array:
-        return score({name: block[rows] for name, block in self.blocks.items()})
+        return score(Rows(self.blocks, rows))
 
     def best_of(self, scores: Array, rng: np.random.Generator, taken: Array) -> Best:
         """Ties, as under a prior without data, are broken at random."""

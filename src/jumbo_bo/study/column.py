@@ -34,8 +34,9 @@ ORDERS = 100.0  # high / low from which a log scale is considered
 LARGEST_COUNT = 10**12  # a larger integer is an identifier
 
 
-def parameter(cells: pl.Series) -> tuple[BaseDistribution | None, str]:
-    """The distribution, None when the column is not a parameter, and why."""
+def parameter(cells: pl.Series, rows: int | None = None) -> tuple[BaseDistribution | None, str]:
+    """The distribution, None when the column is not a parameter, and why. `rows`: of the whole column, if these cells
+    are a sample of it."""
     cells = cells.fill_nan(None) if cells.dtype.is_float() else cells  # pandas writes NaN for an empty cell
     column, filled = cells.name, cells.drop_nulls()
     parts = words(column)
@@ -60,7 +61,7 @@ def parameter(cells: pl.Series) -> tuple[BaseDistribution | None, str]:
             return None, "left out: looks like a measured time"
         if len(v) and v.min() > 1e9 and {"time", "date", "start", "end", "at"} & set(parts):
             return None, "left out: a time"
-        made, why = _numeric(v, len(filled))
+        made, why = _numeric(v, len(filled), rows or len(cells))
     else:
         made, why = _text(filled, [str(d) for d in distinct])
     return made, why + (gaps if made else "")
@@ -82,7 +83,8 @@ def _text(cells: pl.Series, distinct: list[str]) -> tuple[BaseDistribution | Non
     return CategoricalDistribution(sorted(distinct)), f"{len(distinct)} different text values"
 
 
-def _numeric(v: Array, n: int) -> tuple[BaseDistribution | None, str]:  # v: the different values, n: rows
+def _numeric(v: Array, n: int, rows: int) -> tuple[BaseDistribution | None, str]:
+    # v: the different values among n; rows: of the whole column
     v = np.unique(v)  # '1' and '1.0' are the same
     if len(v) < 2:
         return None, "left out: only one usable number"
@@ -91,7 +93,7 @@ def _numeric(v: Array, n: int) -> tuple[BaseDistribution | None, str]:  # v: the
     if whole and max(-low, high) > LARGEST_COUNT:
         return None, "left out: numbers this large look like identifiers"
     run = whole and high - low + 1 == len(v)
-    if run and len(v) == n and n > MOST_LEVELS:
+    if whole and len(v) == n and n > MOST_LEVELS and (run or high - low + 1 == rows):
         return None, "left out: it counts the rows"
     seen = f"{low:.3g} to {high:.3g} in the old runs"
     if len(v) <= MOST_LEVELS and n >= 3 * len(v) and not run:

@@ -5,7 +5,6 @@ Every guess is explained, as it is written to a file that a person reads and cor
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -14,7 +13,6 @@ from typing import Any, Literal
 import polars as pl
 from optuna.distributions import BaseDistribution
 
-from jumbo_bo.data.files import files_of, readable, scan
 from jumbo_bo.data.frames import closest
 from jumbo_bo.errors import UserError
 from jumbo_bo.space.space import Space
@@ -39,12 +37,24 @@ class Guess:
     task: str | None
     rename: Mapping[str, str]  # column -> parameter
     notes: Mapping[str, str]  # column -> what it was taken for and why
+    seen: int  # rows that it was made from
+    rows: int  # of the table
 
     @property
     def columns(self) -> dict[str, Any]:
         """Options for a reader of the same table."""
         given = {"task": self.task, "rename": dict(self.rename)}
         return {"objective": self.objective, "direction": self.direction} | {k: v for k, v in given.items() if v}
+
+    @property
+    def sample(self) -> str:
+        """That not all rows were seen, if so."""
+        if self.seen >= self.rows:
+            return ""
+        return (
+            f"Guessed from {self.seen:,} of {self.rows:,} rows: some drawn at random, and those with rare or extreme "
+            "values. Counts are those of the sample."
+        )
 
 
 @dataclass
@@ -65,8 +75,10 @@ def guess(
     task: str | None = None,
     direction: Direction | None = None,
     ignore: Sequence[str] = (),
+    rows: int | None = None,
 ) -> Guess:
-    """What is not given is guessed from names and values; `ignore` may have patterns like 'u_*'."""
+    """What is not given is guessed from names and values; `ignore` may have patterns like 'u_*'. `rows`: of the whole
+    table, if the frame is a sample of it."""
     columns = _Columns(list(frame.columns))
     for role, name in (("objective", objective), ("task", task)):
         if name is not None and name not in columns.left:
@@ -86,13 +98,16 @@ def guess(
     objective, direction = _objective(frame, columns, objective, direction)
     task = _task(frame, columns, task)
     rename = _prefixed(columns)
-    space, notes = guess_space(frame.select(columns.left).rename(rename))
+    space, notes = guess_space(frame.select(columns.left).rename(rename), rows=rows)
     back = {new: old for old, new in rename.items()}
     notes = columns.notes | {back.get(name, name): why for name, why in notes.items()}
-    return Guess(space, objective, direction, task, rename, {c: notes[c] for c in frame.columns})
+    notes = {c: notes[c] for c in frame.columns}
+    return Guess(space, objective, direction, task, rename, notes, frame.height, rows or frame.height)
 
 
-def guess_space(frame: pl.DataFrame, ignore: Iterable[str] = ()) -> tuple[Space, dict[str, str]]:
+def guess_space(
+    frame: pl.DataFrame, ignore: Iterable[str] = (), rows: int | None = None
+) -> tuple[Space, dict[str, str]]:
     """The parameters among the columns, and for every column what it was taken for and why."""
     skip = set(ignore)
     found: dict[str, BaseDistribution] = {}
@@ -100,29 +115,13 @@ def guess_space(frame: pl.DataFrame, ignore: Iterable[str] = ()) -> tuple[Space,
     for column in frame.columns:
         if column in skip:
             continue
-        made, notes[column] = parameter(frame[column])
+        made, notes[column] = parameter(frame[column], rows)
         if made is not None:
             found[column] = made
     if not found:
         reasons = "".join(f"\n  {column}: {why}" for column, why in notes.items())
         raise UserError(f"no column looks like a parameter; write [space] by hand{reasons}")
     return Space(found), notes
-
-
-def read_table(files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> pl.DataFrame:
-    """All rows of all files, one below the other. Of a column with numbers in one file and text in another: text."""
-    frames = []
-    for file in files_of(files):
-        with readable(file):
-            frames.append(scan(file).lazy().collect())
-    if not any(frame.height for frame in frames):
-        raise UserError(
-            "the files have no rows, so nothing can be guessed; to start without old runs, run `jumbo init` on its own"
-        )
-    try:
-        return pl.concat(frames, how="diagonal_relaxed")
-    except pl.exceptions.PolarsError:
-        return pl.concat([frame.cast(pl.String) for frame in frames], how="diagonal")
 
 
 def _objective(

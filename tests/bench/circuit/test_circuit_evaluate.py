@@ -56,9 +56,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     start = time.monotonic()
-    with pytest.raises(Failed, match=r"bash did not finish within 0\.3 s"):
-        programs.run(["bash", "-c", "sleep 61.25 & echo $! > child; wait"], tmp_path, 0.3)
-    assert time.monotonic() - start < 10
+    with pytest.raises(Failed, match="bash did not finish within 2 s"):
+        programs.run(["bash", "-c", "sleep 61.25 & echo $! > child; wait"], tmp_path, 2.0)
+    assert time.monotonic() - start < 50
     child = int((tmp_path / "child").read_text())
     for _ in range(100):
         stat = Path(f"/proc/{child}/stat")

@@ -131,10 +131,7 @@ def _knock(address: str) -> None:
         with waiting(f"{shown(address)} to accept a connection", KNOCK):
             socket.create_connection((host, port), timeout=KNOCK).close()
     except (OSError, ValueError) as error:  # ValueError: a port that is no number
-        reason = first_line(error)
-        raise InputError(
-            f"{shown(address)} cannot be reached ({reason}); check the address, or start the server"
-        ) from None
+        raise _unreachable(address, error) from None
 
 
 @contextmanager
@@ -188,5 +185,23 @@ def _checked_folder(path: str) -> Path:
     return folder
 
 
+def _unreachable(address: str, error: BaseException) -> InputError:
+    return InputError(
+        f"{shown(address)} cannot be reached ({first_line(error)}); check the address, or start the server"
+    )
+
+
 def _unreadable(address: str, error: Exception) -> InputError:
+    if lost := _of_connection(error):
+        return _unreachable(address, lost)
     return InputError(f"{shown(address)} cannot be read as an MLflow tracking store: {first_line(error)}")
+
+
+def _of_connection(error: object) -> BaseException | None:
+    """The system's error that MLflow and its libraries have wrapped, as a cause or among their arguments."""
+    if isinstance(error, ConnectionError | TimeoutError):
+        return error
+    if not isinstance(error, BaseException):
+        return None
+    inner = (error.__cause__ or error.__context__, *error.args)
+    return next((found for one in inner if (found := _of_connection(one))), None)
