@@ -35,6 +35,7 @@ OLD_TRIALS = 2  # that old runs are worth, as trials by which the scale of the v
 WIDER, WIDER_ALONE = 1.25, 1.5
 MOST_DIGITS = 6
 SURE = 0.95  # a chance of success from here on is not mentioned
+FADED = 0.1  # power of a belief: less is not mentioned
 AVERAGE = 0.25  # standard deviations: closer than this is called average
 
 
@@ -219,7 +220,10 @@ def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction, repe
     mean, low, high = in_digits(predicted)
     expected = f"expected {mean} (90%: {low} to {high})"
     risk = f" Chance of success: {choice.success:.0%}." if (choice.success or 1.0) < SURE else ""
-    return f"{choice.note or _voices(p, choice, view)}{gate}. {_motive(p, view, repeats)}: {expected}.{risk}"
+    believed = zip(view.beliefs.of, view.credence, strict=True) if view.beliefs else ()
+    about = " and ".join(name for name, power in believed if power > FADED)
+    belief = f" Your belief about {about} counts." if about else ""
+    return f"{choice.note or _voices(p, choice, view)}{gate}. {_motive(p, view, repeats)}: {expected}.{risk}{belief}"
 
 
 def in_digits(p: Prediction) -> tuple[str, str, str]:

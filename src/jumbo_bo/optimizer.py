@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from optuna.distributions import BaseDistribution
 
-from jumbo_bo.checks import checked_bounds, checked_recipe, told_points
+from jumbo_bo.asking import checked_beliefs, featuriser, held
+from jumbo_bo.checks import FAILED, checked_bounds, checked_recipe, not_pending, told_number, told_once, told_points
 from jumbo_bo.data.frames import Roles
 from jumbo_bo.data.warp import Warp
-from jumbo_bo.errors import InputError, brief
+from jumbo_bo.errors import InputError
 from jumbo_bo.explain import UNKNOWN, Prediction, Said, explained, interval_reach, predictions, said
 from jumbo_bo.given import given
 from jumbo_bo.known import Known
@@ -45,8 +46,6 @@ Direction = Literal["minimize", "maximize"]
 
 __all__ = ["BestTrial", "Direction", "Optimizer", "Suggestion"]
 
-FAILED = math.nan
-
 
 class Optimizer(InNotebooks):
     """Suggests configurations of `space` and learns from their values.
@@ -56,6 +55,7 @@ class Optimizer(InNotebooks):
     method      a name from METHODS, or a recipe such as Jumbo(threshold=0.05)
     candidates  configurations to choose from, instead of the whole space
     cache       folder where what was learned is kept and shared between processes; None: learned here, not kept
+    beliefs     what parameters are probably about, such as {"lr": about(1e-3)}; they fade as trials come in
     bounds      the smallest and the largest value that is possible, where intervals end; None: no such end
     columns     what the columns of a table are, as in `History.from_frame`; the rest is guessed
     """
@@ -71,6 +71,7 @@ class Optimizer(InNotebooks):
         candidates: Sequence[Params] | None = None,
         cache: str | Path | None = None,
         bounds: tuple[float | None, float | None] = (None, None),
+        beliefs: Mapping[str, Any] | None = None,
         **columns: Unpack[Roles],
     ) -> None:
         space, history = given(space, history, direction, columns)
@@ -80,6 +81,7 @@ class Optimizer(InNotebooks):
         self.recipe = checked_recipe(method, space, history, direction, n_trials)
         self.method = method if isinstance(method, str) else name_of(method)
         self.bounds = checked_bounds(bounds)
+        self.beliefs = checked_beliefs(space, beliefs, self.recipe, self.method)
         self.seed = seed
         self.candidates, self._listed = allowed_of(space, candidates)
         self.cache = None if cache is None else Path(at_home(cache))
@@ -94,23 +96,26 @@ class Optimizer(InNotebooks):
         self.suggestions: list[Suggestion] = []
 
     def ask(
-        self, running: Sequence[Mapping[str, Any]] | None = None, share: tuple[int, int] | None = None
+        self,
+        running: Sequence[Mapping[str, Any]] | None = None,
+        share: tuple[int, int] | None = None,
+        fixed: Mapping[str, Any] | None = None,
     ) -> Suggestion:
         """The next configuration to try. It stays pending until told or failed.
 
         `running` are the configurations being tried right now, where that is known better than from asks and tells,
         as in a storage that several processes share. When n of them ask at the same moment, they do not get the same
-        configuration if the i-th one has the `share` (i, n).
+        configuration if the i-th one has the `share` (i, n). Parameters that are `fixed` have these values.
         """
         if running is not None:
             self._pending = Pending([self.space.encode(params) for params in running])
         with one_thread():
             trials = self._finished()
-            view = self._view(trials)
+            view, listed = held(self._view(trials), self.candidates, fixed or {})
             if share is not None:
                 view = replace(view, domain=share_of(view.domain, *share))
             choice = self.recipe(view)
-            suggestion = self._suggestion(choice, view, trials.warp)
+            suggestion = self._suggestion(choice, view, trials.warp, listed)
         self.suggestions.append(suggestion)
         # Encoded from what the user sees, so that telling by parameters in another process is the same to the bit.
         self._pending.add(suggestion.number, suggestion.params, self.space.encode(suggestion.params))
@@ -125,13 +130,7 @@ class Optimizer(InNotebooks):
     def tell(self, suggestion: Suggestion | Mapping[str, Any], value: float) -> None:
         """The value of a suggestion, or of any configuration of the space, whether it meets the constraints or not. NaN
         and infinities count as failures."""
-        try:
-            number = float(value)
-        except OverflowError:  # a whole number beyond all floats
-            number = math.inf
-        except (TypeError, ValueError):
-            raise TypeError(f"value is {brief(value)}, expected a number; use fail() for a trial without one") from None
-        self._finish(suggestion, self._sign * number if math.isfinite(number) else FAILED)
+        self._finish(suggestion, self._sign * told_number(value))
 
     def fail(self, suggestion: Suggestion | Mapping[str, Any]) -> None:
         """The configuration could not be evaluated. It is not proposed again, and less is expected of those like it."""
@@ -143,10 +142,21 @@ class Optimizer(InNotebooks):
         told = self._trials[self._n_old :]
         points = None if configurations is None else told_points(self.space, told, configurations)
         gone = [math.isnan(t.y) if points is None else t.u.tobytes() in points for t in told]
-        self._trials[self._n_old :] = [t for t, out in zip(told, gone, strict=True) if not out]
+        self._retell([t for t, out in zip(told, gone, strict=True) if not out])
+        return [t.params for t, out in zip(told, gone, strict=True) if out]
+
+    def replace(self, suggestion: Suggestion | Mapping[str, Any], value: float) -> float:
+        """Another value for a configuration that was told: as if it had been told in the first place. Returns the value
+        that it had; NaN and infinities are failures here too."""
+        told = self._trials[self._n_old :]
+        i = told_once(self.space, told, suggestion)
+        self._retell([*told[:i], replace(told[i], y=self._sign * told_number(value)), *told[i + 1 :]])
+        return self._sign * told[i].y
+
+    def _retell(self, told: Sequence[Trial]) -> None:
+        self._trials[self._n_old :] = told
         # They all follow one growing list of trials.
         self._fits, self._memory, self._told = Fits(self.recipe.most_trials), {}, None
-        return [t.params for t, out in zip(told, gone, strict=True) if out]
 
     @property
     def told(self) -> list[tuple[Params, float]]:
@@ -188,17 +198,9 @@ class Optimizer(InNotebooks):
         """The same optimizer before it was told anything, perhaps with other candidates or another seed; what was
         learned from the old runs is shared, not learned again."""
         chosen = self.seed if seed is None else seed
-        fresh = Optimizer(
-            self.space,
-            self.history,
-            self.direction,
-            self.n_trials,
-            self.recipe,
-            chosen,
-            candidates,
-            self.cache,
-            self.bounds,
-        )
+        beliefs = self.beliefs.of if self.beliefs else None
+        rest = self.n_trials, self.recipe, chosen, candidates, self.cache, self.bounds, beliefs
+        fresh = Optimizer(self.space, self.history, self.direction, *rest)
         fresh.method, fresh.past = self.method, self.past
         if candidates is None:
             fresh.candidates, fresh._listed, fresh._domain = self.candidates, self._listed, self._domain
@@ -226,14 +228,7 @@ class Optimizer(InNotebooks):
 
     @cached_property
     def _domain(self) -> Domain:
-        past = self.past
-
-        def featurise(u: Array) -> gps.Blocks:
-            x = self.space.transform(u)
-            blocks = {"1": np.ones((len(u), 1)), "x": x}
-            return blocks if past is None else blocks | dict(past.blocks(x))
-
-        return domain_of(self.space, featurise, self._listed)
+        return domain_of(self.space, featuriser(self.space, self.past, self.beliefs), self._listed)
 
     def view(self) -> View:
         """What the recipe sees for its next choice. It stays as it is, whatever is told later."""
@@ -262,13 +257,14 @@ class Optimizer(InNotebooks):
             fit=partial(self._fits.gp, self._domain.featurise, trials),
             earlier=lambda n: (trials.first(n).u, trials.first(n).z),
             memory=self._memory,
+            beliefs=self.beliefs,
             unknown=np.setdiff1d(np.arange(len(trials)), trials.known(self.recipe.most_trials)),
         )
 
-    def _suggestion(self, choice: Choice, view: View, warp: Warp) -> Suggestion:
+    def _suggestion(self, choice: Choice, view: View, warp: Warp, listed: Sequence[Params] | None) -> Suggestion:
         best = choice.best
-        listed = self.candidates is not None and best.index is not None
-        params = self.space.present(self.candidates[best.index]) if listed else self.space.decode(best.u)  # type: ignore[index]
+        known = listed is not None and best.index is not None
+        params = self.space.present(listed[best.index]) if known else self.space.decode(best.u)  # type: ignore[index]
         here, prediction = None, UNKNOWN
         if choice.surrogate is not None:
             here = said(choice.surrogate, self._domain.featurise(best.u[None]))
@@ -290,10 +286,7 @@ class Optimizer(InNotebooks):
             # By number and parameters: a copy that travelled between processes is as good as the original.
             u = self._pending.take(suggestion.number, suggestion.params)
             if u is None:
-                known = any((s.number, s.params) == (suggestion.number, suggestion.params) for s in self.suggestions)
-                problem = "was already told or failed" if known else "is not from this optimizer"
-                repeat = "to report a repeat, call tell(suggestion.params, value)"
-                raise InputError(f"suggestion {suggestion.number} {problem}; {repeat}")
+                raise not_pending(suggestion, self.suggestions)
             self._trials.append(Trial(u, suggestion.params, y))
             return
         u = self.space.encode(suggestion)

@@ -92,7 +92,7 @@ def status(
 
         file = load(study)
         with opened_book(file, create=False) as book:
-            found = look(file, book.trials(), len(book.forgotten()))
+            found = look(file, book.kept(), book.corrections())
         if as_json:
             typer.echo(json.dumps(found.to_json(), indent=1))
         else:
@@ -203,6 +203,8 @@ def _show(screen: Console, found: Status) -> None:
     counts = ", ".join(f"{n} {words.get(state, state)}" for state, n in found.counts.items()) or "no trial yet"
     screen.print(f"{file.name}: {found.finished} of {file.trials} trials finished ({counts})")
     screen.print(f"stored in {shown(file.address)}")
+    if found.kept.changes:
+        screen.print(str(found.kept))
     if found.best is not None and found.best.value is not None:
         screen.print(
             f"\nBest ({file.direction}): {number(found.best.value)} in trial {found.best.number}", style="green"
@@ -221,6 +223,10 @@ def _show(screen: Console, found: Status) -> None:
             screen.print(f"\n{title}:")
         for t in trials:
             screen.print(f"  trial {t.number}, {_since(t)}: {settings(t)}")
+    if found.corrections:
+        screen.print("\nCorrected:")
+    for entry in found.corrections:
+        screen.print(f"  {trials_in_words(entry.trials)}: {entry}")
     if found.last:
         screen.print("\nLast results:")
     for t in found.last:
@@ -250,6 +256,10 @@ def _duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def trials_in_words(numbers: Sequence[int]) -> str:
+    return f"{'trial' if len(numbers) == 1 else 'trials'} {', '.join(map(str, numbers))}"
 
 
 def settings(trial: FrozenTrial) -> str:

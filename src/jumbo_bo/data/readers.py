@@ -17,10 +17,12 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.corrections import corrections_in
 from jumbo_bo.data.files import PathLike, count_rows, files_of, readable, row_in, scan, task_names
 from jumbo_bo.data.frames import Columns, Options, Source, closest, text_or_typed
 from jumbo_bo.data.history import History, checked, collected, from_source
 from jumbo_bo.data.reading_bar import reading_bar
+from jumbo_bo.data.spaces import spaces_in
 from jumbo_bo.data.stream import Collector
 from jumbo_bo.data.summary import Dropped
 from jumbo_bo.errors import InputError, MissingFile, masked
@@ -59,7 +61,7 @@ def from_study(
     """Each study is a task with its own direction; `target` names the one that is the new problem itself.
 
     Pruned trials count with their last intermediate value; failed ones tell where trials fail; unfinished ones are left
-    out. Both are counted.
+    out. Both are counted. Corrected trials count as corrected, forgotten ones not at all.
     Options: rename, fill, on_bad_rows, as in `History.from_frame`.
     """
     several = [studies] if isinstance(studies, optuna.Study) else list(studies)
@@ -103,23 +105,34 @@ def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> Hi
             f"study {name!r} has {len(study.directions)} objectives, but only one can be used; pass "
             "study.trials_dataframe() to History.from_frame with objective= one of its values_ columns"
         )
+    attributes = study.user_attrs
+    trials = corrections_in(attributes).counting(study.get_trials(deepcopy=False))
+    options = replace(options, direction=study.direction.name.lower())
+    return _from_trials([spaces_in(attributes).read(t) for t in trials], f"study {name!r}", name, space, options)
+
+
+def from_trials(trials: Iterable[FrozenTrial], name: str, space: Space, direction: str, **columns: Any) -> History:
+    """Trials as the task of this name. Options as in `from_study`."""
+    return _from_trials(trials, name, name, space, Columns.of({**columns, "direction": direction}))
+
+
+def _from_trials(trials: Iterable[FrozenTrial], where: str, name: str, space: Space, options: Columns) -> History:
     left_out: dict[str, list[FrozenTrial]] = {}  # by reason
     usable: list[tuple[FrozenTrial, float]] = []
-    for trial in study.get_trials(deepcopy=False):
+    for trial in trials:
         value, reason = outcome(trial)
         if value is not None:
             usable.append((trial, value))
         else:
             left_out.setdefault(reason, []).append(trial)
     numbers = [trial.number for trial, _ in usable]
-    skipped = tuple(Dropped(why, len(t), f"study {name!r} trial {t[0].number}") for why, t in left_out.items())
+    skipped = tuple(Dropped(why, len(t), f"{where} trial {t[0].number}") for why, t in left_out.items())
     failed = tuple(_points([t.params for t in left_out.get(FAILED, ())], space, options))
-    source = Source(f"study {name!r}", name, lambda i: f"trial {numbers[i]}", skipped, failed)
+    source = Source(where, name, lambda i: f"trial {numbers[i]}", skipped, failed)
     params = dict.fromkeys(p for trial, _ in usable for p in trial.params) if usable else dict.fromkeys(space.names)
     table = [text_or_typed(p, [trial.params.get(p) for trial, _ in usable]) for p in params]
     table.append(pl.Series(OBJECTIVE, [value for _, value in usable], dtype=pl.Float64))
-    options = replace(options, objective=OBJECTIVE, direction=study.direction.name.lower())
-    return from_source(pl.DataFrame(table), space, options, source)
+    return from_source(pl.DataFrame(table), space, replace(options, objective=OBJECTIVE), source)
 
 
 def outcome(trial: FrozenTrial) -> tuple[float | None, str]:

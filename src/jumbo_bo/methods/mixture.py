@@ -76,6 +76,7 @@ class JumboMixture(NetRecipe):
 
     old_scale = True
     models_failures = True
+    weighs_beliefs = True
     most_trials = 2_000  # a suggestion then takes about half a second
 
     def check(self, history: History) -> None:
@@ -206,7 +207,9 @@ def _of_shortlist(view: View, cube: Cube, gps: Weighted, chance: Chance | None) 
         top = float(np.max(expected_by(gps, cube.featurise(view.rivals(view.u))), initial=-np.inf))
         of_trials = improvement(gps, top, may_repeat=True), mixture(gps)
         score, surrogate = of_trials if len(view.u) else _first(before)
-        return Shortlist(cube, cube.search(_feasible(score, chance), before.rng, before.hints), gps, top), surrogate
+        return Shortlist(
+            cube, cube.search(_feasible(before, score, chance), before.rng, before.hints), gps, top
+        ), surrogate
 
     found, surrogate = view.latest("shortlist", (len(view.u), len(view.failed)), searched)
     if len(view.pending) == 0:
@@ -221,8 +224,8 @@ def _searched_again(view: View, found: Shortlist, chance: Chance | None) -> tupl
     k, pending = len(view.pending), found.cube.featurise(view.pending)
     told = _each(found.gps, partial(with_pending, pending=pending))
     top = float(np.max(sum(w * gp.y[len(view.u) :] for w, gp in told), initial=found.top))
-    again = _feasible(improvement(told, top, may_repeat=True, predict=found.joined), chance)
-    score = _feasible(improvement(told, top, may_repeat=True), chance)
+    again = _feasible(view, improvement(told, top, may_repeat=True, predict=found.joined), chance)
+    score = _feasible(view, improvement(told, top, may_repeat=True), chance)
 
     def searched() -> Pool:
         if from_scratch(k - 1):
@@ -253,7 +256,7 @@ def _nearby(view: View, gp: GP, u: Array, left: npt.NDArray[np.intp]) -> npt.NDA
 
 def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None, bound: Score | None = None) -> Choice:
     """`bound` is nowhere below the score; it is for tables."""
-    score, bound = _feasible(score, chance), bound and _feasible(bound, chance)
+    score, bound = _feasible(view, score, chance), bound and _feasible(None, bound, chance)
     search, where = view.domain, (view.rng, view.hints, view.taken)
     if bound and isinstance(search, Finite):
         best = search.argmax(score, *where, bounds=_bounds(view, search, bound))
@@ -276,5 +279,7 @@ def _bounds(view: View, table: Finite, bound: Score) -> Array:  # -> (N,)
     return view.while_pending_grows("bounds", lambda: bound(table.rough).astype(float))
 
 
-def _feasible(score: Score, chance: Chance | None) -> Score:
-    return score if chance is None else feasible(score, chance)
+def _feasible(view: View | None, score: Score, chance: Chance | None) -> Score:
+    """With a view, what the user believes counts as well; without it, the score is nowhere lower."""
+    score = score if chance is None else feasible(score, chance)
+    return score if view is None else view.weighed(score)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from optuna.trial import FrozenTrial
@@ -33,6 +34,7 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "form-action 'none'; base-uri 'none'"
 )
+NOTHING: Mapping[int, str] = MappingProxyType({})
 
 
 def page(
@@ -43,13 +45,14 @@ def page(
     optimizer: Optimizer | None = None,
     transfer: TransferReport | None = None,
     stop: Stop | None = None,
-    forgotten: Collection[int] = (),
+    left_out: Mapping[int, str] = NOTHING,
 ) -> str:
     """The whole page. The optimizer, which was told the trials, gives the old runs and their net for the map, what is
     left to gain, and what the model says of each parameter; `transfer(optimizer)` whether the old runs helped; `stop`
-    the gain that matters. Trials with forgotten numbers (`studies.forgotten`) are listed, but not drawn."""
-    found = rows(trials, space, direction, forgotten)
-    drawn = [row for row in found if row.number not in forgotten]
+    the gain that matters. Trials that are left out, number -> "forgotten" or "earlier" (of an earlier space), are
+    listed, but not drawn."""
+    found = rows(trials, space, direction, left_out)
+    drawn = [row for row in found if row.number not in left_out]
     shown = [
         sections.summary_section(found, transfer, verdict(drawn, trials, direction, optimizer, stop)),
         sections.progress_section(drawn, direction),

@@ -8,13 +8,14 @@ Notation
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.corrections import CORRECTED
 from jumbo_bo.explain import Explanation
 from jumbo_bo.space.space import Array, Space
 from jumbo_bo.studies import WHY, broken, explanation, value
@@ -31,7 +32,7 @@ WORDS = {
 @dataclass(frozen=True, eq=False)
 class Row:
     number: int
-    state: str  # one of WORDS, or "forgotten"
+    state: str  # one of WORDS, or "forgotten", or "earlier": of an earlier space
     value: float
     params: Mapping[str, Any]
     u: Array
@@ -46,13 +47,13 @@ class Row:
         return self.state == "done"
 
 
-def rows(trials: Sequence[FrozenTrial], space: Space, direction: str, forgotten: Collection[int] = ()) -> list[Row]:
+def rows(trials: Sequence[FrozenTrial], space: Space, direction: str, left_out: Mapping[int, str]) -> list[Row]:
     found, best = [], math.nan
     for trial in sorted(trials, key=lambda t: t.number):
         y = value(trial)
         y = y if math.isfinite(y) else math.nan
         state = "failed" if trial.state == TrialState.COMPLETE and math.isnan(y) else WORDS[trial.state]
-        state = "forgotten" if trial.number in forgotten else state
+        state = left_out.get(trial.number, state)
         outside = broken(trial, space)
         better = state == "done" and not (y >= best if direction == "minimize" else y <= best)
         improved = better and not outside
@@ -61,10 +62,11 @@ def rows(trials: Sequence[FrozenTrial], space: Space, direction: str, forgotten:
         params = {**_suggested(trial), **trial.system_attrs.get("fixed_params", {}), **trial.params}
         if trial.state != TrialState.WAITING:  # an enqueued one may lack the parameters that decide
             params = space.present(params)
-        why = " ".join(str(trial.user_attrs[key]) for key in (WHY, "error") if key in trial.user_attrs)
-        why += f" It does not meet {', '.join(outside)}." if outside else ""
+        said = [str(trial.user_attrs[key]) for key in (WHY, "error") if key in trial.user_attrs]
+        said += [f"It does not meet {', '.join(outside)}."] if outside else []
+        said += [f"Corrected: {text}." for text in trial.user_attrs.get(CORRECTED, ())]
         u = _place(params, space)
-        found.append(Row(trial.number, state, y, params, u, why, reasons, improved, _seconds(trial)))
+        found.append(Row(trial.number, state, y, params, u, " ".join(said), reasons, improved, _seconds(trial)))
     return found
 
 

@@ -35,6 +35,8 @@ def run(
         _check_command(file)
     check_packages(file)
     with _alone(file) as folder_id, opened_book(file) as book:
+        if book.news:
+            watch.note(str(book.kept()))
         if retry_failed:
             watch.note(_retried(len(book.retry_failed())))
         engine = engine or Local()
