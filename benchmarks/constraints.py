@@ -88,7 +88,7 @@ PROBLEMS = (
         "mixture",
         Space(
             {"a": UNIT, "b": UNIT, "c": FloatDistribution(0.05, 0.25), "d": UNIT, "heat": UNIT},
-            ["a + b + c + d == 1"],
+            constraints=["a + b + c + d == 1"],
         ),
         mixture,
         lambda p: p["a"] + p["b"] + p["c"] - 1,
@@ -96,7 +96,7 @@ PROBLEMS = (
     ),
     Problem(
         "budget",
-        Space(dict.fromkeys("abcde", UNIT), ["3 * a + 2 * b + c + 2 * d + e <= 3"]),
+        Space(dict.fromkeys("abcde", UNIT), constraints=["3 * a + 2 * b + c + 2 * d + e <= 3"]),
         budget,
         lambda p: 3 * p["a"] + 2 * p["b"] + p["c"] + 2 * p["d"] + p["e"] - 3,
     ),

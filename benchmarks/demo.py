@@ -16,18 +16,16 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 
 from jumbo_bo.bench import demo, fcnet
-from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.space.space import Array
 
 MARKS = (1, 5, 10, 30)
 
 
-def ranks(case: demo.Case, method: str, seed: int) -> Array:  # -> (marks,)
+def ranks(case: demo.Case, old_runs: bool, seed: int) -> Array:  # -> (marks,)
     problem = case.problem
-    optimizer = Optimizer(
-        problem.space, problem.history, problem.direction, MARKS[-1], METHODS[method], seed, problem.candidates
-    )
+    history, method = (problem.history, demo.METHOD) if old_runs else (None, demo.RIVAL)
+    optimizer = Optimizer(problem.space, history, problem.direction, MARKS[-1], method, seed, problem.candidates)
     best, regret, after = np.inf, np.inf, []
     for trial in range(MARKS[-1]):
         suggestion = optimizer.ask()
@@ -46,10 +44,14 @@ def main() -> None:
     print(f"median rank [worst] after trial {', '.join(map(str, MARKS))}")
     for target in fcnet.UNITS:
         case = demo.build(target)
-        for method in (demo.METHOD, demo.RIVAL):
-            found = np.array([ranks(case, method, seed) for seed in seeds])
+        for old_runs in (True, False):
+            found = np.array([ranks(case, old_runs, seed) for seed in seeds])
             cells = (f"{m:g} [{w:g}]" for m, w in zip(np.median(found, axis=0), found.max(axis=0), strict=True))
-            print(f"{target:12}{method:15}", *(f"{cell:18}" for cell in cells), flush=True)
+            print(
+                f"{target:12}{'with old runs' if old_runs else 'cold start':15}",
+                *(f"{cell:18}" for cell in cells),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from jumbo_bo.space.space import Space
 
 UNIT = {name: FloatDistribution(0, 1) for name in "abc"}
 STEPS = {name: FloatDistribution(0, 1, step=0.25) for name in "abc"}
-MIXTURE = Space(UNIT, ["a + b + c == 1"])
-LISTED = Space(STEPS, ["a + b + c == 1"])
+MIXTURE = Space(UNIT, constraints=["a + b + c == 1"])
+LISTED = Space(STEPS, constraints=["a + b + c == 1"])
 
 
 def value(p: Any) -> float:
@@ -81,7 +81,7 @@ def test_a_listed_mixture_is_used_up_by_what_may_be_tried() -> None:
 
 
 def test_a_region_of_few_points_in_a_continuous_space_is_used_up() -> None:
-    space = Space({"x": FloatDistribution(0, 1), "n": FloatDistribution(0, 1, step=0.5)}, ["x == 0.5 * n"])
+    space = Space({"x": FloatDistribution(0, 1), "n": FloatDistribution(0, 1, step=0.5)}, constraints=["x == 0.5 * n"])
     optimizer = Optimizer(space, method="random")
     found = [optimizer.ask().params for _ in range(3)]
     assert sorted(p["x"] for p in found) == [0.0, 0.25, 0.5]
@@ -91,7 +91,7 @@ def test_a_region_of_few_points_in_a_continuous_space_is_used_up() -> None:
 
 def test_what_remains_is_measured_where_the_constraints_hold() -> None:
     """Nothing is left to gain where the constraints hold, however much there is elsewhere."""
-    space = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)}, ["a <= 0.2"])
+    space = Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)}, constraints=["a <= 0.2"])
     free = Optimizer(space.unconstrained, method="gp-ucb", n_trials=40)
     bound = Optimizer(space, method="gp-ucb", n_trials=40)
     rng = np.random.default_rng(0)
@@ -128,7 +128,7 @@ def test_old_runs_that_break_a_constraint_are_used_and_counted() -> None:
 
 def test_a_resumed_study_suggests_the_same() -> None:
     first = told(Optimizer(MIXTURE, method="gp-ucb", n_trials=8, seed=3), 6)
-    again = Optimizer(Space(UNIT, ["a + b + c == 1"]), method="gp-ucb", n_trials=8, seed=3)
+    again = Optimizer(Space(UNIT, constraints=["a + b + c == 1"]), method="gp-ucb", n_trials=8, seed=3)
     for params, y in first.told:
         again.tell(params, y)
     assert again.ask().params == first.ask().params

@@ -12,6 +12,7 @@ from jumbo_bo.extras import require
 from jumbo_bo.known import Remembered
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import METHODS, Recipe, name_of
+from jumbo_bo.space.constraints import Predicate
 from jumbo_bo.space.space import Space
 from jumbo_bo.suggestion import Suggestion
 from jumbo_bo.trials import Trial
@@ -117,3 +118,16 @@ def told_points(
             raise InputError(f"{dict(params)} was never told, so it cannot be {purpose}; nothing was changed")
         found.add(point)
     return found
+
+
+def constrained(space: Space | None, asked: Any, constraints: Sequence[str | Predicate]) -> Space | None:
+    """The space with the constraints, wherever they were given."""
+    if space is None:
+        if constraints:
+            raise InputError("constraints need parameters whose ranges are known; pass search_space= as well")
+        return None
+    given = asked.constraints if isinstance(asked, Space) else space.constraints
+    if constraints and given:
+        raise InputError("constraints were given twice; leave out constraints=, or those of the space")
+    wanted = Space(space.distributions, space.conditions, constraints or given)
+    return space if space == wanted else wanted

@@ -22,6 +22,7 @@ from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo import studies
+from jumbo_bo.checks import constrained
 from jumbo_bo.data.history import History
 from jumbo_bo.data.readers import from_study
 from jumbo_bo.errors import InputError
@@ -80,7 +81,7 @@ class JumboSampler(BaseSampler):
             raise InputError(f"seed is {seed}, expected at least 0, or None for a different one each time")
         sources = [source_studies] if isinstance(source_studies, Study) else list(source_studies)
         space, self._history = _space_and_history(history, search_space, sources)
-        self._space = _constrained(space, search_space, constraints)
+        self._space = constrained(space, search_space, constraints)
         self._method = method
         self._n_trials = n_trials
         self._bounds, self._beliefs = bounds, beliefs
@@ -251,19 +252,6 @@ def _space_and_history(
         old = from_study(sources, space)
         history = old if history is None else history + old
     return space, history
-
-
-def _constrained(space: Space | None, asked: Any, constraints: Sequence[str | Predicate]) -> Space | None:
-    """The space with the constraints, wherever they were given."""
-    if space is None:
-        if constraints:
-            raise InputError("constraints need parameters whose ranges are known; pass search_space= as well")
-        return None
-    given = asked.constraints if isinstance(asked, Space) else space.constraints
-    if constraints and given:
-        raise InputError("constraints were given twice; leave out constraints=, or those of the space")
-    wanted = Space(space.distributions, constraints or given, space.conditions)
-    return space if space == wanted else wanted
 
 
 def _check_same(made_for: Space, asked: Space | Mapping[str, BaseDistribution]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from jumbo_bo import cli
 from jumbo_bo.bench import demo
-from jumbo_bo.bench.demo import Case, Row
+from jumbo_bo.bench.demo import Case, Row, Score
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import FCNET, SMALL, table
 from jumbo_bo.cli import demo as view
@@ -73,6 +73,7 @@ def learned(monkeypatch: pytest.MonkeyPatch, small_net: FeatureNet, tmp_path: Pa
         seeds.append(seed)
         return small_net
 
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JUMBO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(demo, "build", small_case)
     monkeypatch.setattr(pretrain, "pretrain", quick)
@@ -95,39 +96,6 @@ def trials(storage: str, study: str = "small-protein-seed0") -> list[optuna.tria
     return found.get_trials()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--help"], ["old runs", "jumbo demo", "jumbo bench fcnet-dt"]),
-        (["demo", "--help"], ["Example: jumbo demo", "protein|parkinsons|naval|slice", "Ctrl-C"]),
-        (["bench", "--help"], ["jumbo bench", "fcnet-dt", "report", "Examples"]),
-        (["bench", "fcnet-dt", "--help"], ["jumbo bench fcnet-dt", "--methods", "Example"]),
-    ],
-)
-def test_help(arguments: list[str], expected: list[str]) -> None:
-    result = jumbo(*arguments)
-    assert result.exit_code == 0
-    assert [text for text in expected if text not in result.output] == []
-
-
-@pytest.mark.parametrize("command", [c.name or c.callback.__name__ for c in cli.app.registered_commands])
-def test_every_command_has_examples(command: str) -> None:
-    assert re.search(rf"Examples?:.*jumbo {command}", jumbo(command, "--help").output, re.DOTALL)
-
-
-def test_version_and_bare_command() -> None:
-    assert re.fullmatch(r"jumbo-bo \d\S*\n", jumbo("--version").output)
-    assert "Commands" in jumbo().output
-
-
-def test_help_loads_no_numerical_library() -> None:
-    code = (
-        "import sys; from jumbo_bo.cli import app; app(['--help'], standalone_mode=False); "
-        "sys.exit(bool({'numpy', 'optuna', 'jax', 'polars'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
-
-
 def test_targets_are_the_tables() -> None:
     assert [target.value for target in view.Target] == list(FCNET.files)
 
@@ -142,7 +110,11 @@ def test_demo_shows_and_stores_every_trial(learned: list[int], storage: str) -> 
         "120 rows used",
         "old0.1",
         "There are 60 configurations",
-        "Rank of the best so far among 60",
+        "In brackets the rank among all 60 configurations",
+        "with old runs",
+        "cold start",
+        "after 3 trials",
+        "All of this as a page: jumbo-demo.html",
         "jumbo bench fcnet-dt --problems protein",
         "pip install 'jumbo-bo[bench]'",
         "Continuing",
@@ -195,7 +167,7 @@ def test_complete_demo_is_shown_again(learned: list[int], storage: str) -> None:
     assert again.exit_code == 0
     assert "Already complete: 2 trials" in again.output
     assert "--seed" in again.output
-    assert "Rank of the best so far" in again.output
+    assert "In brackets the rank" in again.output
     assert "Continuing after the 2 of 3" in jumbo("demo", "--trials", "3", "--storage", storage).output
     assert jumbo("demo", "--trials", "2", "--storage", storage, "--seed", "1").exit_code == 0
     assert len(trials(storage)) == 3
@@ -239,7 +211,7 @@ def test_the_old_runs_are_a_head_start() -> None:
     case = demo.build("naval")
     net = pretrain.pretrain(case.problem.history, pretrain.Pretraining(max_epochs=5))
     ((suggestion, value),) = demo.search(case.problem, net, demo.METHOD, (), 1, seed=0)
-    assert demo.score(case, "m", [Row(suggestion.params, value, "")]).ranks[1] < 300
+    assert demo.score(case, [Row(suggestion.params, value, "")]).ranks[0] < 300
 
 
 def test_a_database_of_the_demo_on_other_data_is_left_alone(learned: list[int], storage: str) -> None:
@@ -269,12 +241,46 @@ def test_ranks_are_of_the_lowest_value_so_far() -> None:
         return CONFIGURATIONS[order[rank - 1]]
 
     rows = [Row(by_rank(59), 0.5, ""), Row(by_rank(1), 0.3, ""), Row(by_rank(49), 0.2, ""), Row(by_rank(1), 0.1, "")]
-    assert demo.score(case, "m", rows[:1]).ranks == {1: 59}
-    assert demo.score(case, "m", rows[:3]).ranks == {1: 59, 3: 49}
-    end = demo.score(case, "m", rows)
-    assert end.ranks == {1: 59, 4: 1}
-    assert end.loss == pytest.approx(surface(0.0).min())
-    assert list(demo.score(case, "m", rows * 5).ranks) == [1, 5, 10, 20]
+    end = demo.score(case, rows)
+    assert end.ranks == (59, 1, 49, 1)
+    assert end.regrets[1] == end.regrets[3] == 0
+    assert end.regrets[0] > end.regrets[2] > 0
+
+
+def test_marks_end_with_the_last_trial() -> None:
+    assert [demo.marks(n) for n in (1, 5, 12, 30, 40)] == [[1], [5], [5, 10, 12], [5, 10, 30], [5, 10, 30, 40]]
+
+
+def test_verdict() -> None:
+    def of(*regrets: float) -> Score:
+        return Score(regrets, (1,) * len(regrets))
+
+    cold = of(0.5, 0.3, 0.2)
+    assert demo.verdict(of(0.2, 0.1, 0.0), cold) == "With old runs, 1 trial got at least as far as 3 without them."
+    assert demo.verdict(of(0.9, 0.1, 0.0), cold) == "With old runs, 2 trials got at least as far as 3 without them."
+    assert "equally far" in demo.verdict(of(0.9, 0.3, 0.2), cold)
+    assert "were no help" in demo.verdict(of(0.9, 0.8, 0.7), cold)
+
+
+def test_the_page_is_written_and_offered(
+    learned: list[int], storage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert jumbo("demo", "--trials", "2", "--storage", storage, "--output", "a.html").exit_code == 0
+    page = (tmp_path / "a.html").read_text()
+    for row in optuna.load_study(study_name="small-protein-seed0", storage=storage).trials:
+        assert html.escape(row.user_attrs["why"]) in page
+    for text in ("<svg", "cold start", "2 trials with and without old runs", "prefers-color-scheme: dark"):
+        assert text in page
+    assert "<script" not in page
+    assert jumbo("demo", "--trials", "2", "--storage", storage, "--output", "no/a.html").exit_code == 1
+    opened: list[str] = []
+    monkeypatch.setattr(view.typer, "launch", opened.append)
+    monkeypatch.setattr(view.typer, "confirm", lambda _: True)
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
+    monkeypatch.setattr(view, "console", lambda: terminal)
+    monkeypatch.setattr(view.sys.stdin.__class__, "isatty", lambda _: True, raising=False)
+    view.demo(trials=2, storage=storage, target=view.Target.protein, seed=0, output=Path("b.html"))
+    assert opened == [(tmp_path / "b.html").as_uri()]
 
 
 def test_short_reason() -> None:

@@ -13,36 +13,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from typer.testing import CliRunner, Result
+from tables import jumbo, paint, said
 
-from jumbo_bo import cli
 from jumbo_bo.cli.template import study_text
 from jumbo_bo.space.space import Space
 from jumbo_bo.study.old_runs import OldRuns
 from jumbo_bo.study.study_file import load
 
 
-def jumbo(*arguments: str) -> Result:
-    result = CliRunner().invoke(cli.app, list(arguments), env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"})
-    assert "Traceback" not in result.output
-    return result
-
-
-def said(result: Result) -> str:
-    return " ".join(result.output.replace("│", " ").split())
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder 'paint' with runs/alpha.csv and runs/beta.csv, which agree, and runs/gamma.csv, their opposite."""
-    here = tmp_path / "paint"
-    (here / "runs").mkdir(parents=True)
-    rng = np.random.default_rng(5)
-    lr, units = 10 ** rng.uniform(-5, -1, 60), rng.choice([16, 32, 64, 256], 60)
-    loss = (np.log10(lr) + 3) ** 2
-    for name, sign in (("alpha", 1), ("beta", 2), ("gamma", -1)):
-        frame = pl.DataFrame({"run_id": range(60), "lr": lr, "units": units, "loss": sign * loss})
-        frame.write_csv(here / "runs" / f"{name}.csv")
+    here = paint(tmp_path)
     monkeypatch.chdir(here)
     return here
 
@@ -64,7 +45,7 @@ def test_help(command: str, expected: list[str]) -> None:
 def test_init_from_tables(folder: Path) -> None:
     result = jumbo("init", *(f"runs/{name}.csv" for name in ("alpha", "beta", "gamma")))
     assert result.exit_code == 0
-    for text in ("1e-05 to 0.1 (log)", "16 | 32 | 64 | 256", "bookkeeping", "smaller is better", "Wrote study.toml"):
+    for text in ("1e-05 to 0.1 (log)", "16 | 32 | 64 | 256", "an id", "smaller is better", "Wrote study.toml"):
         assert text in said(result)
     for command in ("jumbo import study.toml", "jumbo ask study.toml", "jumbo run study.toml"):
         assert command in result.output
@@ -79,7 +60,7 @@ def test_init_from_tables(folder: Path) -> None:
     assert history.n_rows == 180
     text = (folder / "study.toml").read_text()
     assert 'lr = { type = "float", low = 1e-5, high = 0.1, log = true }' in text
-    assert "#   run_id: it looks like bookkeeping" in text
+    assert "#   run_id: it looks like an id" in text
     assert max(map(len, text.splitlines())) <= 120
 
 
@@ -88,7 +69,7 @@ def test_some_files_of_a_folder_are_listed_and_found_from_elsewhere(folder: Path
     result = jumbo("init", "runs/alpha.csv", str(folder / "runs/beta.csv"), "--output", "new/s.toml", "--maximize")
     assert result.exit_code == 0
     study = load("new/s.toml")
-    assert (study.direction, study.name) == ("maximize", "new")
+    assert (study.direction, study.name) == ("maximize", "s")
     assert study.old_runs[0].where == ("../runs/alpha.csv", str(folder / "runs/beta.csv"))
     history = study.history()
     assert history is not None
@@ -102,8 +83,14 @@ def test_options_of_init(folder: Path) -> None:
     assert jumbo("init", "lab.parquet", *asked).exit_code == 0
     study = load("study.toml")
     assert list(study.space.names) == ["a"]
+    assert study.name == "lab"
     columns = {"objective": "strength", "direction": "maximize", "task": "plant"}
     assert study.old_runs == (OldRuns("files", ("lab.parquet",), columns),)
+
+
+def test_a_column_kept_as_a_parameter(folder: Path) -> None:
+    assert jumbo("init", "runs/alpha.csv", "--keep", "run_id").exit_code == 0
+    assert load("study.toml").space.distributions["run_id"] == IntDistribution(0, 59)
 
 
 def test_nothing_is_overwritten_unless_forced(folder: Path) -> None:

@@ -29,7 +29,7 @@ def test_run_says_why_it_stopped_and_status_shows_the_chance(folder: Path) -> No
         assert jumbo("report", "study.toml", *options).exit_code == 0
         page = (folder / "report.html").read_text()
         assert "Chance of a better one" in page
-        assert "that any configuration beats the best by more than 1e+06" in page
+        assert "that any other configuration is better by more than 1e+06" in page
 
 
 @pytest.mark.parametrize("method", ["gp-ucb", "random"])
@@ -37,6 +37,6 @@ def test_the_report_of_a_study_without_a_rule_names_its_own_gain(folder: Path, m
     (folder / "study.toml").write_text(STUDY.replace('method = "random"', f'method = "{method}"'))
     assert jumbo("run", "study.toml").exit_code == 0
     assert jumbo("report", "study.toml").exit_code == 0
-    has = "(1% of the way from the median trial to the best)" in (folder / "report.html").read_text()
+    has = "Chance that any other configuration is " in (folder / "report.html").read_text()
     assert has == (method == "gp-ucb")
     assert "Chance that" not in jumbo("status", "study.toml").output

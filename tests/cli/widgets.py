@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import optuna
@@ -52,3 +54,14 @@ def stored() -> list[FrozenTrial]:
 
 def lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    code = "from jumbo_bo.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )

@@ -196,16 +196,17 @@ def test_progress_is_silent_without_a_terminal(capsys):
     assert captured.out + captured.err == ""
 
 
-def test_progress_shows_a_loss_once_there_is_one(capsys, monkeypatch):
+@pytest.mark.parametrize("as_r2", [True, False])
+def test_progress_shows_rows_and_how_well_they_are_predicted(capsys, monkeypatch, as_r2):
     for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "120"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("NO_COLOR", raising=False)
-    with training.progress_bar(True, n_steps=100, epochs_per_step=0.1) as report:
+    with training.progress_bar(True, n_steps=100, rows=1234, as_r2=as_r2) as report:
         before = capsys.readouterr().err
         report(50, 20, 0.25)
     after = capsys.readouterr().err
-    assert "epoch 0  validation loss -" in before
-    assert "epoch 2  validation loss 0.2500" in after
+    assert "1,234 rows" in before
+    assert ("R2 -" in before, "R2 0.75" in after) == (as_r2, as_r2)
     assert "nan" not in before + after
 
 

@@ -23,9 +23,9 @@ def objective(trial):
     "arguments",
     [
         {"search_space": PARTS, "constraints": TEXTS},
-        {"search_space": Space(PARTS, TEXTS)},
-        {"history": History.empty(Space(PARTS)), "search_space": Space(PARTS, TEXTS)},
-        {"history": History.empty(Space(PARTS, TEXTS))},
+        {"search_space": Space(PARTS, constraints=TEXTS)},
+        {"history": History.empty(Space(PARTS)), "search_space": Space(PARTS, constraints=TEXTS)},
+        {"history": History.empty(Space(PARTS, constraints=TEXTS))},
         {"history": History.empty(Space(PARTS)), "constraints": TEXTS},
     ],
 )
@@ -62,6 +62,6 @@ def test_what_cannot_work_is_refused_at_once():
     with pytest.raises(InputError, match="pass search_space="):
         JumboSampler(constraints=TEXTS)
     with pytest.raises(InputError, match="given twice"):
-        JumboSampler(search_space=Space(PARTS, TEXTS), constraints=TEXTS)
+        JumboSampler(search_space=Space(PARTS, constraints=TEXTS), constraints=TEXTS)
     with pytest.raises(InputError, match="never met at the same time"):
         JumboSampler(search_space=PARTS, constraints=["a + b <= 0.5", "a + b >= 0.6"])

@@ -36,14 +36,14 @@ UNIT = {name: FloatDistribution(0, 1) for name in "abc"}
 )
 def test_what_cannot_work_is_refused(constraints: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Space(UNIT | {"o": CategoricalDistribution(["sgd", "adam"])}, constraints)
+        Space(UNIT | {"o": CategoricalDistribution(["sgd", "adam"])}, constraints=constraints)
 
 
 def test_constraints_and_conditions_are_not_combined() -> None:
     with pytest.raises(InputError, match="a space with conditions cannot have constraints"):
-        Space(UNIT, ["a <= 0.5"], conditions={"b": "c > 0.5"})
+        Space(UNIT, constraints=["a <= 0.5"], conditions={"b": "c > 0.5"})
 
 
 def test_an_equation_that_no_step_meets_is_refused() -> None:
     with pytest.raises(InputError, match="the steps or choices of its parameters miss it"):
-        Space({name: FloatDistribution(0, 0.9, step=0.3) for name in "ab"}, ["a + b == 1"])
+        Space({name: FloatDistribution(0, 0.9, step=0.3) for name in "ab"}, constraints=["a + b == 1"])

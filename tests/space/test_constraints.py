@@ -18,7 +18,7 @@ from jumbo_bo.space.formula import parse
 from jumbo_bo.space.space import Space
 
 UNIT = {name: FloatDistribution(0, 1) for name in "abc"}
-MIXTURE = Space(UNIT, ["a + b + c == 1"])
+MIXTURE = Space(UNIT, constraints=["a + b + c == 1"])
 STEPS = {name: FloatDistribution(0, 1, step=0.05) for name in "abcd"}
 
 
@@ -30,22 +30,22 @@ SPACES = {
     "mixture": MIXTURE,
     "bounded mixture": Space(
         {"a": FloatDistribution(0.2, 0.8), "b": FloatDistribution(0, 0.1), "c": FloatDistribution(0.1, 0.5)},
-        ["a + b + c == 1"],
+        constraints=["a + b + c == 1"],
     ),
     "mixture with a logarithmic part": Space(
         {"cat": FloatDistribution(1e-4, 0.1, log=True), "s": FloatDistribution(0.5, 1), "w": FloatDistribution(0, 0.3)},
-        ["cat + s + w == 1"],
+        constraints=["cat + s + w == 1"],
     ),
-    "mixture in steps": Space(STEPS, ["a + b + c + d == 1"]),
+    "mixture in steps": Space(STEPS, constraints=["a + b + c + d == 1"]),
     "mixture in too many steps for a list": Space(
-        {name: FloatDistribution(0, 100, step=0.5) for name in "abcdef"}, ["a + b + c + d + e + f == 100"]
+        {name: FloatDistribution(0, 100, step=0.5) for name in "abcdef"}, constraints=["a + b + c + d + e + f == 100"]
     ),
-    "two equations": Space(UNIT | {"d": FloatDistribution(0, 1)}, ["a == 2 * b", "c + d == a"]),
-    "thin": Space(UNIT, ["a - b <= 0.001", "b - a <= 0.001"]),
-    "strict": Space(UNIT, ["a < b < c"]),
+    "two equations": Space(UNIT | {"d": FloatDistribution(0, 1)}, constraints=["a == 2 * b", "c + d == a"]),
+    "thin": Space(UNIT, constraints=["a - b <= 0.001", "b - a <= 0.001"]),
+    "strict": Space(UNIT, constraints=["a < b < c"]),
     "whole numbers": Space(
         {"n": IntDistribution(1, 64, log=True), "w": IntDistribution(1, 1024), "x": FloatDistribution(0, 1)},
-        ["n * 16 + w <= 512", "n + 2 * w == 200"],
+        constraints=["n * 16 + w <= 512", "n + 2 * w == 200"],
     ),
     "choices": Space(
         {
@@ -53,23 +53,25 @@ SPACES = {
             "m": CategoricalDistribution([2, 3]),
             "x": FloatDistribution(0, 9),
         },
-        ["n + m + x == 10"],
+        constraints=["n + m + x == 10"],
     ),
-    "a function": Space(UNIT, [small_circle]),
+    "a function": Space(UNIT, constraints=[small_circle]),
     "forbidden combination": Space(
         {
             "o": CategoricalDistribution(["sgd", "adam"]),
             "m": FloatDistribution(0, 1),
             "on": CategoricalDistribution([True, False]),
         },
-        ["not (o == 'adam' and m > 0.5)", "on or m <= 0.9"],
+        constraints=["not (o == 'adam' and m > 0.5)", "on or m <= 0.9"],
     ),
     "sums and others": Space(
-        UNIT | {"o": CategoricalDistribution(["x", "y"])}, ["a + b + c == 1", "o == 'x' or a * b <= 0.05"]
+        UNIT | {"o": CategoricalDistribution(["x", "y"])}, constraints=["a + b + c == 1", "o == 'x' or a * b <= 0.05"]
     ),
-    "other units": Space({"mg": FloatDistribution(0, 5000), "g": FloatDistribution(0, 20)}, ["mg / 1000 + g == 10"]),
+    "other units": Space(
+        {"mg": FloatDistribution(0, 5000), "g": FloatDistribution(0, 20)}, constraints=["mg / 1000 + g == 10"]
+    ),
     "a narrow range that is far from zero": Space(
-        {"a": FloatDistribution(1e6, 1e6 + 1), "b": FloatDistribution(0, 1)}, ["a - b == 1000000"]
+        {"a": FloatDistribution(1e6, 1e6 + 1), "b": FloatDistribution(0, 1)}, constraints=["a - b == 1000000"]
     ),
 }
 
@@ -126,7 +128,7 @@ def test_points_are_spread_evenly_where_few_of_the_cube_are_allowed() -> None:
     """The corner a_1 + ... + a_8 <= 1 has volume 1 / 8!; the largest sum of n uniform points there is close to 1, and
     the sum s has P(s <= t) = t^8."""
     names = [f"a{i}" for i in range(8)]
-    space = Space({n: FloatDistribution(0, 1) for n in names}, [" + ".join(names) + " <= 1"])
+    space = Space({n: FloatDistribution(0, 1) for n in names}, constraints=[" + ".join(names) + " <= 1"])
     total = space.sample(np.random.default_rng(2), 2_000).sum(axis=1)
     for t in (0.7, 0.85, 0.95):
         assert (total <= t).mean() == pytest.approx(t**8, abs=0.06)
@@ -161,10 +163,12 @@ def test_the_grid_is_that_of_the_space_without_what_is_forbidden() -> None:
         "o": CategoricalDistribution(["x", "y"]),
     }
     texts = ["n + 4 * x <= 6", "not (o == 'y' and n == 0)"]
-    space = Space(distributions, [*texts, lambda p: p["n"] != 3])
+    space = Space(distributions, constraints=[*texts, lambda p: p["n"] != 3])
     everything = Space(distributions)
     kept = [
-        u for u in everything.grid() if (p := everything.decode(u))["n"] != 3 and meets(Space(distributions, texts), p)
+        u
+        for u in everything.grid()
+        if (p := everything.decode(u))["n"] != 3 and meets(Space(distributions, constraints=texts), p)
     ]
     np.testing.assert_array_equal(space.grid(), np.array(kept))
     assert 0 < len(kept) < (everything.cardinality or 0)
@@ -172,7 +176,8 @@ def test_the_grid_is_that_of_the_space_without_what_is_forbidden() -> None:
 
 def test_a_large_cube_with_a_small_region_is_listed() -> None:
     space = Space(
-        {f"b{i}": IntDistribution(0, 1) for i in range(40)}, [" + ".join(f"b{i}" for i in range(40)) + " == 2"]
+        {f"b{i}": IntDistribution(0, 1) for i in range(40)},
+        constraints=[" + ".join(f"b{i}" for i in range(40)) + " == 2"],
     )
     assert space.cardinality == math.comb(40, 2)
 
@@ -194,23 +199,23 @@ def test_small_spaces_agree_with_trying_everything(
     expected = [params for params in everything if formula.holds(params)]
     if not expected:
         with pytest.raises(InputError, match="is met by no configuration"):
-            Space(distributions, [text])
+            Space(distributions, constraints=[text])
         return
-    space = Space(distributions, [text])
+    space = Space(distributions, constraints=[text])
     assert [space.decode(u) for u in space.grid()] == expected
     moved = space.snap(np.random.default_rng(0).random((50, 3)))
     assert all(space.decode(u) in expected for u in moved)
 
 
 def test_what_a_configuration_breaks_is_named() -> None:
-    space = Space(UNIT, ["a + b <= 1", "c <= 0.5", small_circle])
+    space = Space(UNIT, constraints=["a + b <= 1", "c <= 0.5", small_circle])
     assert space.broken({"a": 0.1, "b": 0.1, "c": 0.1}) == []
     assert space.broken({"a": 0.9, "b": 0.9, "c": 0.1}) == ["a + b <= 1", "small_circle()"]
     assert not space.allows({"a": 0.0, "b": 0.0, "c": 0.6})
 
 
 def test_the_tolerance_is_that_of_the_sum() -> None:
-    space = Space({name: FloatDistribution(0, 100) for name in "ab"}, ["a + b == 100"])
+    space = Space({name: FloatDistribution(0, 100) for name in "ab"}, constraints=["a + b == 100"])
     assert space.allows({"a": 33.3, "b": 66.7 + 5e-8})
     assert not space.allows({"a": 33.3, "b": 66.7 + 5e-7})
 
@@ -223,11 +228,15 @@ def test_constraints_change_neither_the_encoding_nor_the_fingerprint() -> None:
     assert plain.unconstrained is plain
     u = np.random.default_rng(0).random((5, 3))
     np.testing.assert_array_equal(MIXTURE.transform(u), plain.transform(u))
-    assert Space(UNIT, ["a <= 0.5"]) == Space(UNIT, ["a  <=  0.5"]) != Space(UNIT, ["a <= 0.6"])
+    assert (
+        Space(UNIT, constraints=["a <= 0.5"])
+        == Space(UNIT, constraints=["a  <=  0.5"])
+        != Space(UNIT, constraints=["a <= 0.6"])
+    )
 
 
 def test_functions_are_told_apart_by_their_code() -> None:
-    low, high = (Space(UNIT, [f]) for f in (lambda p: p["a"] < 0.5, lambda p: p["a"] < 0.6))
+    low, high = (Space(UNIT, constraints=[f]) for f in (lambda p: p["a"] < 0.5, lambda p: p["a"] < 0.6))
     assert low != high
 
 
@@ -238,4 +247,4 @@ def test_completions_keep_what_is_fixed() -> None:
         assert params["b"] == 0.25
         assert MIXTURE.allows(params)
     with pytest.raises(InputError, match=r"cannot be completed.*would have to be at most|cannot be completed"):
-        Space(UNIT, ["a + b <= 0.5"]).completions({"a": 0.9}, np.random.default_rng(0), 5)
+        Space(UNIT, constraints=["a + b <= 0.5"]).completions({"a": 0.9}, np.random.default_rng(0), 5)

@@ -72,10 +72,10 @@ def test_what_a_column_is_taken_for(values: Any, expected: BaseDistribution) -> 
         ("p", [*RNG.uniform(-1, 1, N - 3) * 1e308, 1.7e308, -1.7e308, 0.5], "too wide"),
         ("p", [np.inf, 1.0] * (N // 2), "only one usable number"),
         ("", RNG.integers(0, 9, N), "bookkeeping"),
-        ("run_id", RNG.integers(0, 9, N), "bookkeeping"),
+        ("run_id", RNG.integers(0, 9, N), "an id"),
         ("seed", RNG.integers(0, 9, N), "bookkeeping"),
         ("_step", RNG.integers(0, 9, N), "bookkeeping"),
-        ("datetime_start", RNG.choice(["a", "b"], N), "bookkeeping"),
+        ("datetime_start", RNG.choice(["a", "b"], N), "a time"),
         ("val_accuracy", RNG.uniform(0, 1, N), "another result (--objective val_accuracy"),
     ],
 )
@@ -179,6 +179,32 @@ def test_tables_of_trackers_mark_their_parameters() -> None:
     assert "'params_'" in found.notes["other"]
     history = History.from_frame(frame, found.space, **found.columns)
     assert history.n_rows == N
+
+
+def test_kept_columns_are_parameters_whatever_they_look_like() -> None:
+    gpus = RNG.choice(["A100", "V100"], N)
+    frame = table(gpu=gpus, run_id=RNG.integers(0, 90, N), score=RNG.uniform(0, 1, N), same=[1] * N)
+    assert list(guess(frame, objective="loss").space.names) == ["x"]
+    found = guess(frame, keep={"gpu": None, "s*e": FloatDistribution(0.0, 2.0)}, ignore=["same"])
+    assert found.space.distributions["gpu"] == CategoricalDistribution(("A100", "V100"))
+    assert found.space.distributions["score"] == FloatDistribution(0.0, 2.0)
+    assert found.notes["score"] == "as asked"
+    assert found.objective == "loss", "not the other result, which is kept"
+    assert list(found.notes) == frame.columns
+    with pytest.raises(UserError, match=r"--keep gpus matches no column; did you mean 'gpu'\?"):
+        guess(frame, keep={"gpus": None})
+    with pytest.raises(UserError, match="same cannot be a parameter: it is always 1"):
+        guess(frame, objective="loss", keep={"same": None})
+
+
+def test_kept_columns_of_trackers() -> None:
+    columns = {name: RNG.uniform(0, 1, N) for name in ("params_lr", "params_seed", "other", "seed")}
+    frame = pl.DataFrame(columns | {"value": RNG.normal(size=N)})
+    found = guess(frame, keep={"params_seed": None, "other": None})
+    assert found.rename == {"params_lr": "lr", "params_seed": "seed"}
+    assert list(found.space.names) == ["lr", "seed", "other"]
+    both = guess(frame, keep={"seed": None, "params_seed": None})
+    assert list(both.space.names) == ["lr", "params_seed", "seed"]
 
 
 def test_guess_space_alone() -> None:

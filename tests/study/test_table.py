@@ -87,10 +87,10 @@ def test_a_sample_has_what_is_rare_and_extreme(tmp_path: Path, monkeypatch: pyte
 
 def test_a_text_column_with_many_values_stays_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "FEW", 50)
-    long(note=[f"run {i}" for i in range(N)]).write_csv(tmp_path / "runs.csv")
+    long(label=[f"run {i}" for i in range(N)]).write_csv(tmp_path / "runs.csv")
     frame, rows = read_table(tmp_path / "runs.csv", most=100)
     assert frame.height < 200  # not every one of them is rare
-    assert "different values" in guess(frame, rows=rows).notes["note"]
+    assert "different values" in guess(frame, rows=rows).notes["label"]
 
 
 def test_the_same_files_give_the_same_sample(tmp_path: Path) -> None:

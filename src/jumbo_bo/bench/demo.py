@@ -12,7 +12,7 @@ noise. Results are about the configuration with the lowest value seen, the one a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -23,7 +23,6 @@ from optuna.trial import TrialState, create_trial
 from jumbo_bo.bench.fcnet import leave_one_out
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import SMALL, table
-from jumbo_bo.data.history import History
 from jumbo_bo.data.storage import opened
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import DEFAULT, METHODS
@@ -33,7 +32,7 @@ from jumbo_bo.studies import attributes
 
 METHOD, RIVAL = DEFAULT, "gp-ucb"
 RECIPE = METHODS[METHOD]
-MARKS = (1, 5, 10, 20, 50, 100)
+MARKS = (5, 10, 30, 100)
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Score:
-    method: str
-    ranks: Mapping[int, int]  # mark -> rank of the configuration with the lowest value until then; 1 = the optimum
-    loss: float  # mean loss of the last of these
+    """Of the configuration with the lowest value until each trial."""
+
+    regrets: tuple[float, ...]
+    ranks: tuple[int, ...]  # 1 = the optimum
 
 
 def build(target: str) -> Case:
@@ -90,7 +90,7 @@ def store(study: optuna.Study, problem: Problem, suggestion: Suggestion, value: 
 
 
 def search(
-    problem: Problem, past: History | Past, method: str, told: Sequence[Row], n: int, seed: int
+    problem: Problem, past: Past | None, method: str, told: Sequence[Row], n: int, seed: int
 ) -> Iterator[tuple[Suggestion, float]]:
     """Trials len(told) + 1 ... n."""
     optimizer = Optimizer(problem.space, past, problem.direction, n, method, seed, problem.candidates)
@@ -104,8 +104,9 @@ def search(
 
 
 def rival(problem: Problem, n: int, seed: int) -> Iterator[Row]:
-    """Plain GP-UCB with the same budget, seed and noise; of the old runs it only knows the scale of their values."""
-    return (Row(s.params, value, s.why) for s, value in search(problem, problem.history, RIVAL, (), n, seed))
+    """A cold start: plain GP-UCB with the same budget, seed and noise, which knows nothing of the old runs. It is a
+    better one than the default without old runs."""
+    return (Row(s.params, value, s.why) for s, value in search(problem, None, RIVAL, (), n, seed))
 
 
 def regrets(problem: Problem, rows: Sequence[Row]) -> list[float]:  # -> (n,)
@@ -114,11 +115,25 @@ def regrets(problem: Problem, rows: Sequence[Row]) -> list[float]:  # -> (n,)
     return [problem.regret(row.params) for row in best]
 
 
-def score(case: Case, method: str, rows: Sequence[Row]) -> Score:
+def score(case: Case, rows: Sequence[Row]) -> Score:
     curve = regrets(case.problem, rows)
-    marks = [*(mark for mark in MARKS if mark < len(rows)), len(rows)]
-    ranks = {mark: 1 + int(np.sum(case.losses - case.losses[0] < curve[mark - 1])) for mark in marks}
-    return Score(method, ranks, float(case.losses[0]) + curve[-1])
+    return Score(tuple(curve), tuple(1 + int(np.sum(case.losses - case.losses[0] < r)) for r in curve))
+
+
+def marks(n: int) -> list[int]:
+    return [*(mark for mark in MARKS if mark < n), n]
+
+
+def verdict(warm: Score, cold: Score) -> str:
+    """How many trials the old runs were worth."""
+    n, end = len(cold.regrets), cold.regrets[-1]
+    first = next((t for t, regret in enumerate(warm.regrets, 1) if regret <= end), None)
+    if first is None:
+        return f"In {n} trials the old runs were no help: without them the search got further."
+    if first == n:
+        return f"After {n} trials both searches are equally far."
+    trials = f"{first} trial{'s' if first > 1 else ''}"
+    return f"With old runs, {trials} got at least as far as {n} without them."
 
 
 def short(why: str) -> str:

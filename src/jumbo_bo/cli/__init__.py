@@ -15,7 +15,7 @@ from jumbo_bo.cli import demo, lab, report, run, study
 from jumbo_bo.cli.view import explained, usable
 
 app = typer.Typer(
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,  # a plain traceback, which fits a bug report and shows no values

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +20,9 @@ from jumbo_bo.extras import command
 
 if TYPE_CHECKING:
     from jumbo_bo.bench.demo import Case, Options, Row, Score
+
+
+WITH, WITHOUT = "with old runs", "cold start"
 
 
 class Target(StrEnum):
@@ -33,10 +39,11 @@ def demo(
         str, typer.Option(help="Database for the trials, as an Optuna storage URL.")
     ] = "sqlite:///jumbo-demo.db",
     seed: Annotated[int, typer.Option(min=0, help="Each seed is an independent run.")] = 0,
+    output: Annotated[Path, typer.Option(help="The page to write.")] = Path("jumbo-demo.html"),
 ) -> None:
-    """Tune a neural network using old runs on three other datasets.
+    """Tune a neural network with old runs on three other datasets, and then without them.
 
-    The data are real and were measured in advance, so it takes less than a minute and the true optimum is known.
+    The data are real and were measured in advance, so it takes about a minute and the true optimum is known.
     Every trial is stored: stop with Ctrl-C whenever you like; the same command resumes.
     """
     if "://" not in storage:
@@ -45,13 +52,14 @@ def demo(
 
     kept = f"Finished trials are kept in {storage}; run the same command again to resume."
     with explained("demo", kept), usable(storage):
-        _demo(console(), job.Options(target.value, trials, storage, seed))
+        _demo(console(), job.Options(target.value, trials, storage, seed), output.expanduser())
 
 
-def _demo(screen: Console, options: Options) -> None:
+def _demo(screen: Console, options: Options, output: Path) -> None:
     from jumbo_bo.bench import demo as job
     from jumbo_bo.learning.cache import default_folder, kept, learned
     from jumbo_bo.learning.features import FeatureNet
+    from jumbo_bo.wording import learned as learned_words
 
     with screen.status("reading the tables"):
         case = job.build(options.target)
@@ -65,20 +73,20 @@ def _demo(screen: Console, options: Options) -> None:
                 screen.print(f"Learning from {case.problem.history.n_rows:,} old rows ...")
                 start, past = time.perf_counter(), learned(*wanted)
                 assert isinstance(past, FeatureNet)
-                known = [f"{name} {r2:.0%}" for name, r2 in past.info["validation_r2"].items() if r2 is not None]
-                screen.print(f"Learned in {time.perf_counter() - start:.0f} s.", end=" ")
-                screen.print(f"Explained variance on held-out rows: {', '.join(known)}.\n")
+                how_well = learned_words(past.info["validation_r2"], past.unlearned)
+                screen.print(f"Learned in {time.perf_counter() - start:.0f} s. {how_well}\n")
             steps = job.search(case.problem, past, job.METHOD, tuple(rows), options.trials, options.seed)
             _watch(screen, rows, (job.store(study, case.problem, *step) for step in steps))
         else:
             screen.print(_trials(rows, screen.width))
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # nobody else needs it
 
-    columns = (TextColumn("the same with plain GP-UCB, without the old runs"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("a search without the old runs (gp-ucb)"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         rival = list(progress.track(job.rival(case.problem, len(rows), options.seed), total=len(rows)))
-    scores = job.score(case, job.METHOD, rows), job.score(case, job.RIVAL, rival)
+    scores = {WITH: job.score(case, rows), WITHOUT: job.score(case, rival)}
     _conclude(screen, case, options, rows, scores)
+    _offer(screen, case, rows, scores, output)
 
 
 def _introduce(screen: Console, case: Case, options: Options, done: int) -> None:
@@ -131,24 +139,72 @@ def _trials(rows: Sequence[Row], width: int, last: int | None = None) -> Table:
     return table
 
 
-def _conclude(screen: Console, case: Case, options: Options, rows: Sequence[Row], scores: Sequence[Score]) -> None:
-    best = min(rows, key=lambda row: row.value).params.items()
-    screen.print(f"\nBest configuration: {', '.join(f'{name}={value}' for name, value in best)}\n")
-    screen.print(f"Rank of the best so far among {len(case.losses):,}, by number of trials:")
-    table = Table("method")
-    for name in (*map(str, scores[0].ranks), "true loss"):
+def _conclude(screen: Console, case: Case, options: Options, rows: Sequence[Row], scores: Mapping[str, Score]) -> None:
+    from jumbo_bo.bench.demo import verdict
+    from jumbo_bo.cli.regret import in_terminal
+
+    best = min(rows, key=lambda row: row.value).params
+    screen.print(f"\nBest configuration: {', '.join(f'{name}={value}' for name, value in best.items())}\n")
+    screen.print(f"How far the best so far is above the lowest possible loss, {number(case.losses[0])}:\n")
+    lines = {name: score.regrets for name, score in scores.items()}
+    for line in in_terminal(lines, screen.width - 1, encoding=screen.encoding):
+        screen.print(line, no_wrap=True)
+    head, *cells = _results(scores)
+    table = Table(*head[:1], box=None, padding=(0, 3, 0, 0))
+    for name in head[1:]:
         table.add_column(name, justify="right")
-    for s in scores:
-        table.add_row(s.method, *(f"{rank:,}" for rank in s.ranks.values()), number(s.loss))
-    table.add_row("optimum", *("1" for _ in scores[0].ranks), number(case.losses[0]), style="dim")
+    for row in cells:
+        table.add_row(*row)
+    screen.print()
     screen.print(table)
     screen.print(
-        "A trial shows the loss of one training run; the true loss, used for the ranks, is the mean of four. "
-        "gp-ucb takes only the scale from the old runs. They are a head start: with enough trials a search without "
-        "them catches up.\n\n"
-        f"This was one run of each, with seed {options.seed}. For many seeds, on the complete tables (62,208 "
-        "configurations):\n"
+        f"In brackets the rank among all {len(case.losses):,} configurations; 1 is the best.\n\n"
+        f"{verdict(*scores.values())} This was one run of each, with seed {options.seed}; another --seed gives another "
+        "picture. The cold start is gp-ucb, a good search without old runs. A trial shows the loss of one training "
+        "run, the figures above are means of four.\n\n"
+        f"For many seeds, on the complete tables (62,208 configurations):\n"
         f"      {command('bench')}\n      jumbo bench fcnet-dt --problems {options.target}\n\n"
-        "Next: the same with your own old runs, see docs/tutorial.md. All trials in the browser:\n"
+        "Next, with your own old runs:  jumbo init runs.csv  (docs/tutorial.md). All trials in the browser:\n"
         f"      pip install optuna-dashboard && optuna-dashboard {options.storage}"
     )
+
+
+def _results(scores: Mapping[str, Score]) -> list[list[str]]:
+    """Head and rows: regret and rank after some numbers of trials."""
+    from jumbo_bo.bench.demo import marks
+
+    shown = marks(min(len(score.regrets) for score in scores.values()))
+    rows = [
+        [name, *(f"{score.regrets[m - 1]:.2g} ({score.ranks[m - 1]:,})" for m in shown)]
+        for name, score in scores.items()
+    ]
+    return [["", *(f"after {m} trial{'s' if m > 1 else ''}" for m in shown)], *rows]
+
+
+def _offer(screen: Console, case: Case, rows: Sequence[Row], scores: Mapping[str, Score], output: Path) -> None:
+    """Writes the page, and opens it for whoever says so."""
+    from jumbo_bo.bench.demo import verdict
+    from jumbo_bo.cli.demo_page import page, table
+    from jumbo_bo.report import write
+
+    head, *results = _results(scores)
+    best = list(accumulate((row.value for row in rows), min))
+    names = case.problem.space.names
+    trials = [
+        [str(i), number(row.value), number(top), ", ".join(f"{n}={row.params[n]}" for n in names), row.why]
+        for i, (row, top) in enumerate(zip(rows, best, strict=True), 1)
+    ]
+    title = f"{len(rows)} trials with and without old runs"
+    lines = {name: score.regrets for name, score in scores.items()}
+    html = page(
+        title,
+        verdict(*scores.values()),
+        lines,
+        table(head, results),
+        table(["trial", "value", "best so far", "settings", "why"], trials),
+    )
+    with usable(output):
+        write(output, html)
+    screen.print(f"\nAll of this as a page: {output}")
+    if screen.is_terminal and sys.stdin.isatty() and typer.confirm("Open it in a browser?"):
+        typer.launch(output.absolute().as_uri())

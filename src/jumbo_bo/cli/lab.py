@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from jumbo_bo.cli.run import StudyPath, settings, trials_in_words
-from jumbo_bo.cli.view import as_json, console, explained, number, usable
+from jumbo_bo.cli.run import StudyPath, trials_in_words
+from jumbo_bo.cli.view import as_json, console, explained, number, settings, usable
 from jumbo_bo.errors import UserError
 
 if TYPE_CHECKING:

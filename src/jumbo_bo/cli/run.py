@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -13,18 +14,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
 from jumbo_bo.cli.interrupts import Interrupts
-from jumbo_bo.cli.view import FAILED, console, explained, number, usable
+from jumbo_bo.cli.progress import Events, Progress
+from jumbo_bo.cli.view import FAILED, console, duration, explained, number, settings, usable
 from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
-    from jumbo_bo.runner.coordinator import Ending, Running
+    from jumbo_bo.runner.coordinator import Ending
     from jumbo_bo.runner.engines import Engine
     from jumbo_bo.runner.state import Status
     from jumbo_bo.study.study_file import StudyFile
@@ -48,10 +48,14 @@ def run(
         str | None,
         typer.Option(help="Address of a Ray cluster: `auto` or ray://host:port.", show_default="this machine"),
     ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Trials at the same time.", show_default="as in STUDY")
+    ] = None,
     retry_failed: Annotated[
         bool,
         typer.Option("--retry-failed", help="Forget the failed trials and try them again: the command is mended."),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per event, for programs.")] = False,
 ) -> None:
     """Evaluate trials with the command in STUDY until the study has enough of them, or [stop] in STUDY ends it.
 
@@ -74,8 +78,16 @@ def run(
         from jumbo_bo.study.study_file import load
 
         file = load(study)
+        file = replace(file, job=replace(file.job, workers=workers or file.job.workers))
         limit = trials or file.trials
-        with Progress(console(), interrupts) as progress:
+        if as_json:
+            events = Events(interrupts)
+            ending = evaluate(file, limit, events, _engine(engine, address), retry_failed)
+            events.ended(ending)
+            if ending.best is None:
+                raise typer.Exit(FAILED)
+            return
+        with Progress(console(), interrupts, file.job.workers) as progress:
             ending = evaluate(file, limit, progress, _engine(engine, address), retry_failed)
         _conclude(console(), file, ending, limit)
 
@@ -123,45 +135,8 @@ def dashboard(
 # How it looks
 
 
-class Progress:
-    """A line for each finished trial, and in a terminal one below them that says what is going on."""
-
-    def __init__(self, screen: Console, interrupts: Interrupts | None = None) -> None:
-        self.screen, self.live = screen, Live(console=screen, auto_refresh=False, transient=True)
-        self.interrupts = interrupts or Interrupts()
-        self.top: FrozenTrial | None = None
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.live.stop()
-
-    def note(self, text: str) -> None:
-        self.screen.print(text, style="dim")
-
-    def finished(self, trial: FrozenTrial, best: FrozenTrial | None) -> None:
-        if trial.value is None:
-            self.screen.print(f"trial {trial.number}: failed. {trial.user_attrs.get('error', '')}", style="yellow")
-            return
-        top = trial if best is None else best
-        seconds = f"{trial.user_attrs.get('seconds', 0.0):.1f} s"
-        line = f"trial {trial.number}: {number(trial.value)}, best so far {number(top.value or 0.0)}, {seconds}. "
-        improved = top.number == trial.number
-        _print_line(self.screen, line + trial.user_attrs.get("why", ""), "green" if improved else "")
-
-    def tick(self, running: Sequence[Running], finished: int, limit: int) -> None:
-        self.interrupts.heed()
-        if not self.screen.is_terminal:
-            return
-        now = time.time()
-        trials = ", ".join(f"{r.trial.number} ({_duration(now - r.since)})" for r in running)
-        line = f"{finished} of {limit} trials done" + (f"; running: {trials}" if trials else "")
-        self.live.start()
-        self.live.update(Text(line, "dim", no_wrap=True, overflow="ellipsis"), refresh=True)
-
-
 def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> None:
+    from jumbo_bo.space.values import shown
     from jumbo_bo.wording import in_words
 
     if ending.reason == "exhausted":
@@ -182,7 +157,7 @@ def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> N
         raise typer.Exit(FAILED)
     screen.print(f"Best: {number(ending.best.value)} in trial {ending.best.number}")
     for name, setting in ending.best.params.items():
-        screen.print(f"  {name} = {setting}")
+        screen.print(f"  {name} = {shown(setting, ending.best.distributions[name])}")
     steps = {
         f"jumbo report {file.path}": "the full report",
         f"jumbo dashboard {file.path}": "all trials in the browser",
@@ -227,43 +202,24 @@ def _show(screen: Console, found: Status) -> None:
         screen.print("\nCorrected:")
     for entry in found.corrections:
         screen.print(f"  {trials_in_words(entry.trials)}: {entry}")
+    values = [t.value for t in (found.best, *found.last) if t is not None and t.value is not None]
     if found.last:
         screen.print("\nLast results:")
     for t in found.last:
         if t.value is None:
             screen.print(f"  trial {t.number}: {t.state.name.lower()}. {t.user_attrs.get('error', '')}", style="yellow")
         else:
-            _print_line(screen, f"  trial {t.number}: {number(t.value)}. {t.user_attrs.get('why', '')}")
-
-
-def _print_line(screen: Console, text: str, style: str = "") -> None:
-    """In a terminal no longer than its width; all of it is in the report."""
-    if screen.is_terminal:
-        screen.print(text, style=style, no_wrap=True, overflow="ellipsis")
-    else:
-        screen.print(text)
+            screen.print(f"  trial {t.number}: {number(t.value, *values)}, {settings(t)}")
 
 
 def _since(trial: FrozenTrial) -> str:
     if trial.datetime_start is None:
         return "not started"
-    return f"for {_duration(time.time() - trial.datetime_start.timestamp())}"
-
-
-def _duration(seconds: float) -> str:
-    seconds = max(0, int(seconds))
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
+    return f"for {duration(time.time() - trial.datetime_start.timestamp())}"
 
 
 def trials_in_words(numbers: Sequence[int]) -> str:
     return f"{'trial' if len(numbers) == 1 else 'trials'} {', '.join(map(str, numbers))}"
-
-
-def settings(trial: FrozenTrial) -> str:
-    return ", ".join(f"{name}={value}" for name, value in trial.params.items())
 
 
 def _engine(name: EngineName, address: str | None) -> Engine | None:

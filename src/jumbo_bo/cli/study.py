@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +33,10 @@ Ignore = Annotated[
     typer.Option(
         metavar="COLUMN", help="A column that is not a parameter, or a pattern such as 'x_*'. May be repeated."
     ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="A column that is a parameter although it does not look like one."),
 ]
 
 INIT_EXAMPLES = """Examples:
@@ -62,18 +67,24 @@ def init(
     task: Task = None,
     minimize: Minimize = None,
     ignore: Ignore = None,
+    keep: Keep = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Accept the guess without a question, as in a script.")
+    ] = False,
     output: Annotated[Path, typer.Option(help="The file to write.")] = Path("study.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write a study.toml: your parameters and their ranges, guessed from a table of old runs.
 
-    Every guess is shown with its reason; the file has comments and is yours to change.
+    Every guess is shown with its reason. On a terminal you can accept or correct it; the file has comments and is
+    yours to change.
     """
     asked = _asked(objective, task, minimize)
-    with explained("init"):
-        if not files and (objective or task or ignore):
+    with explained("init", "Nothing was written."):
+        if not files and (objective or task or ignore or keep):
             raise typer.BadParameter(
-                "these options describe columns, so pass a table as well", param_hint="--objective/--task/--ignore"
+                "these options describe columns, so pass a table as well",
+                param_hint="--objective/--task/--ignore/--keep",
             )
         output = output.expanduser()  # a shell leaves --output=~/study.toml as it is
         if output.exists() and not force:
@@ -82,15 +93,24 @@ def init(
             raise UserError(
                 f"the folder {output.absolute().parent} does not exist; create it, or choose another --output"
             )
+        from jumbo_bo.cli import dialog
         from jumbo_bo.cli.template import study_text
-        from jumbo_bo.study.guess import guess
+        from jumbo_bo.study.correct import Wishes
         from jumbo_bo.study.study_file import load
         from jumbo_bo.study.table import read_table
 
-        screen, name = console(), _study_name(output)
+        screen, name = console(), _study_name(output, files or ())
         if files:
             table = read_table(files)
-            guessed = guess(table.frame, ignore=ignore or (), rows=table.rows, **asked)
+            wishes = Wishes(**asked, ignore=tuple(ignore or ()), keep=dict.fromkeys(keep or ()))
+            if dialog.possible(screen) and not yes:
+                guessed = dialog.agreed(screen, table, wishes, partial(_show_guess, screen))
+                if guessed is None:
+                    screen.print("Nothing was written.")
+                    raise typer.Exit
+            else:
+                guessed = wishes.guess(table)
+                _show_guess(screen, guessed)
             where = _from_folder(files, output.absolute().parent)
             text = study_text(name, guessed.space, guessed.direction, where, guessed.columns, guessed.notes)
         else:
@@ -98,8 +118,6 @@ def init(
         with usable(output):
             output.write_text(text, encoding="utf-8")
         load(output)  # what we write, we can read
-        if files:
-            _show_guess(screen, guessed)
         screen.print(f"\nWrote {output}." if files else f"Wrote {output}, an example to fill in.")
         steps = [
             (str(output), "check it and correct any wrong guesses" if files else "write your parameters into [space]")
@@ -184,11 +202,14 @@ def _read_tables(
     return history, guessed.rename, None if study else guessed
 
 
-def _study_name(output: Path) -> str:
+def _study_name(output: Path, files: Sequence[str]) -> str:
+    """After the study file if it has a name of its own, after the one table, or after the folder."""
     from jumbo_bo.study.study_file import NAME
 
     folder = output.absolute().parent.name
-    return folder if NAME.right(folder) else "study"
+    table = [Path(file).stem for file in files] if len(files) == 1 else []
+    wanted = [output.stem, *table, folder] if output.name != "study.toml" else [*table, folder]
+    return next((name for name in wanted if NAME.right(name)), "study")
 
 
 def _from_folder(files: Sequence[str], folder: Path) -> str | list[str]:
@@ -218,24 +239,36 @@ def _example() -> Space:
     )
 
 
-def _show_guess(screen: Console, guess: Guess) -> None:
+def _show_guess(screen: Console, guess: Guess, before: Guess | None = None) -> None:
+    """All columns, or those that are taken for something else than before."""
     from jumbo_bo.cli.old_runs import plain_table
-    from jumbo_bo.study.study_file import span
 
     table = plain_table("column", "taken as", "because")
+    was = [] if before is None else _taken(before)
+    for row in _taken(guess):
+        if row not in was:
+            column, taken, _ = row
+            style = "dim" if taken == "-" else "bold" if column in (guess.objective, guess.task) else ""
+            table.add_row(*row, style=style)
+    screen.print(table)
+    if guess.sample and before is None:
+        screen.print(guess.sample)
+
+
+def _taken(guess: Guess) -> list[tuple[str, str, str]]:
+    """Of each column what it was taken for and why."""
+    from jumbo_bo.study.study_file import span
+
+    rows = []
     for column, why in guess.notes.items():
         name = guess.rename.get(column, column)
         dist = guess.space.distributions.get(name)
         if column in (guess.objective, guess.task):
             role, _, reason = why.removeprefix("the ").partition(", ")
-            table.add_row(column, role, reason, style="bold")
-        elif dist is not None:
-            table.add_row(column, span(dist, guess.space.conditions.get(name)), why)
+            rows.append((column, role, reason))
         else:
-            table.add_row(column, "-", why, style="dim")
-    screen.print(table)
-    if guess.sample:
-        screen.print(guess.sample)
+            rows.append((column, "-" if dist is None else span(dist, guess.space.conditions.get(name)), why))
+    return rows
 
 
 def _next(files: Sequence[str], study: StudyFile | None, space_from: Path | None) -> list[tuple[str, str]]:

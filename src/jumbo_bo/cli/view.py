@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from jumbo_bo.errors import UserError, escaped, printable
+from jumbo_bo.errors import UserError, clip, escaped, printable
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
 
 # Exit codes: 0 done, 1 something is wrong and the message says what to do, 2 wrong usage (Typer's), 130 Ctrl-C.
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -48,8 +52,41 @@ def usable(place: object) -> Iterator[None]:
         raise UserError(text) from error
 
 
-def number(value: float) -> str:
-    return f"{value:#.4g}".rstrip(".")
+def number(value: float, *others: float) -> str:
+    """Four digits, and more where it would look like one of the others."""
+    gap = min((abs(value - other) for other in others if other != value), default=0.0)
+    digits = 1 + math.floor(math.log10(abs(value))) - math.floor(math.log10(gap)) if value and gap else 4
+    return f"{value:#.{min(max(digits, 4), 9)}g}".rstrip(".")
+
+
+def settings(trial: FrozenTrial) -> str:
+    """On one line, with short names."""
+    from jumbo_bo.space.values import shown
+
+    names = short_names(list(trial.params))
+    return ", ".join(f"{names[key]}={clip(shown(v, trial.distributions[key]), 20)}" for key, v in trial.params.items())
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """'config/optimizer.lr' is lr, unless another one ends like this.
+
+    >>> short_names(["model.lr", "model.head.units", "model.body.units"])
+    {'model.lr': 'lr', 'model.head.units': 'head.units', 'model.body.units': 'body.units'}
+    """
+
+    def ends(name: str) -> list[str]:  # the shortest first
+        return [name[i:] for i in range(len(name) - 1, -1, -1) if i == 0 or (name[i - 1] in "./:" and name[i:].strip())]
+
+    all_ends = [end for name in names for end in ends(name)]
+    return {name: next((end for end in ends(name) if all_ends.count(end) == 1), name) for name in names}
+
+
+def duration(seconds: float) -> str:
+    seconds = max(0, int(seconds))
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
 
 
 class Screen(Console):

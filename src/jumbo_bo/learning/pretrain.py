@@ -82,7 +82,10 @@ def pretrain(
     n = len(data[0].rows.x)
     n_steps = training.steps_per_member(chosen, n)
     precise, each = history.target is not None, elsewhere.current()
-    with training.progress_bar(progress, n_steps * chosen.members, chosen.batch_size / n) as report, _usual(precise):
+    with (
+        training.progress_bar(progress, n_steps * chosen.members, history.n_rows, not precise) as report,
+        _usual(precise),
+    ):
         if each is None:
             trained = [
                 _train(its, chosen, seed, member, partial(report, member * n_steps)) for member, its in enumerate(data)

@@ -239,7 +239,8 @@ def stream(rng: np.random.Generator, n: int, size: int) -> Iterator[Index]:
 
 
 @contextmanager
-def progress_bar(wanted: bool, n_steps: int, epochs_per_step: float) -> Iterator[Overall]:
+def progress_bar(wanted: bool, n_steps: int, rows: int, as_r2: bool) -> Iterator[Overall]:
+    """`as_r2`: the loss is the share of the variance of held-out rows that is not explained."""
     if not wanted:
         yield lambda before, step, loss: None
         return
@@ -247,13 +248,11 @@ def progress_bar(wanted: bool, n_steps: int, epochs_per_step: float) -> Iterator
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    text = "epoch {task.fields[epoch]:.0f}  validation loss {task.fields[loss]}"
-    columns = (TextColumn("learning from old runs"), BarColumn(), TextColumn(text), TimeRemainingColumn())
+    text = TextColumn(f"{rows:,} rows{'  R2 {task.fields[r2]}' if as_r2 else ''}")
+    columns = (TextColumn("learning from old runs"), BarColumn(), text, TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("", total=n_steps, epoch=0.0, loss="-")
-        yield lambda before, step, loss: bar.update(
-            task, completed=before + step, epoch=step * epochs_per_step, loss=f"{loss:.4f}"
-        )
+        task = bar.add_task("", total=n_steps, r2="-")
+        yield lambda before, step, loss: bar.update(task, completed=before + step, r2=f"{max(0.0, 1 - loss):.2f}")
 
 
 def validation_r2(members: Sequence[Layers], data: Sequence[Data]) -> list[float | None]:  # -> K values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,11 +17,14 @@ from jumbo_bo.data.states import State, look
 from jumbo_bo.errors import UserError
 from jumbo_bo.known import Remembered, keep, remembered
 from jumbo_bo.learning import cache
+from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past_file import FORMAT
+from jumbo_bo.learning.training import JUDGED_FROM
 from jumbo_bo.methods import METHODS, Recipe
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.runner.kept import old_runs
 from jumbo_bo.study.study_file import StudyFile
+from jumbo_bo.wording import learned
 
 READING = 1  # to be raised when the same files would be read differently, or something else is kept of them
 
@@ -69,6 +73,13 @@ def _learn(optimizer: Optimizer, history: History, note: Callable[[str], None]) 
     if history.tasks and optimizer.recipe.learns is not None and optimizer.cache is not None:
         if cache.kept(optimizer.recipe, history, optimizer.seed, optimizer.cache) is None:
             note(f"Learning from {history.n_rows:,} old runs (done once, then cached) ...")
+            start, past = time.monotonic(), optimizer.past
+            how_well = "" if past is not None else "Nothing predicts them, so they are not used."
+            if isinstance(past, FeatureNet):
+                judged = {t.name for t in history.tasks if len(t.y) >= JUDGED_FROM}
+                r2 = {name: value for name, value in past.info["validation_r2"].items() if name in judged}
+                how_well = learned(r2, past.unlearned)
+            note(f"Learned in {time.monotonic() - start:.0f} s. {how_well}".rstrip())
         _ = optimizer.past
 
 

@@ -225,15 +225,13 @@ class Coordinator:
         space = self.file.space
         if set(space.active(trial.params)) <= set(trial.params):
             return trial
-        params: Params = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
-        if trial.params:  # the first one is written after the decision
-            params = {**trial.user_attrs.get(NUMBERS, {}).get("params", {}), **params}
-        if len(params) < space.d:
-            self._optimizer()  # what is wrong with the old runs is no fault of this trial
+        known = trial.user_attrs.get(NUMBERS, {}).get("params", {}) if trial.params else {}
+        params: Params = {**known, **trial.system_attrs.get("fixed_params", {}), **trial.params}
+        mine = self._optimizer() if len(params) < space.d else None  # wrong old runs are no fault of this trial
         try:
             checked = space.checked(params)
             complete = set(space.active(checked)) <= set(checked)
-            others = holding(self._optimizer(), checked, trial.number) if checked and not complete else None
+            others = holding(mine, checked, trial.number) if mine and checked and not complete else None
         except ValueError as error:
             raise _Unusable(error) from None
         if complete:

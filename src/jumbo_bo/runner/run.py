@@ -66,7 +66,7 @@ def _alone(file: StudyFile) -> Iterator[str]:
         if held(path) or time.monotonic() > deadline:
             raise UserError(
                 f"another `jumbo run` is already running in {file.runs}; wait for it (`jumbo status {file.path}` shows "
-                "its progress), or stop it first. For more trials at once, raise workers in study.toml"
+                "its progress), or stop it first. For more trials at once, start it with --workers"
             )
         time.sleep(0.05)  # nobody runs; `jumbo status` looks at it at this moment
     try:

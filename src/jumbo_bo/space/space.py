@@ -59,8 +59,8 @@ class Space:
     """
 
     distributions: Mapping[str, BaseDistribution]
-    constraints: Sequence[str | Predicate] = ()
     conditions: Mapping[str, str] = field(default_factory=dict)
+    constraints: Sequence[str | Predicate] = ()
 
     def __post_init__(self) -> None:
         if not self.distributions:

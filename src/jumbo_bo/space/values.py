@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from optuna.distributions import BaseDistribution, FloatDistribution
 
 from jumbo_bo.errors import brief
 
@@ -40,6 +41,30 @@ def spelled(value: Any) -> str:
         return str(value).encode(errors="backslashreplace").decode()  # half of a pair of surrogates is no character
     except (ValueError, RecursionError):  # too many digits, or too many levels
         return brief(value)
+
+
+def in_digits(value: float, finest: float | None = None) -> str:
+    """For people: four digits, or as many as tell differences of `finest` apart, and whole numbers whole.
+
+    >>> [in_digits(x) for x in (0.136925859735, 48213.7, 5.26096548782e-05, 0.5)]
+    ['0.1369', '48214', '5.261e-05', '0.5']
+    >>> in_digits(1000.123456, finest=0.01)
+    '1000.12'
+    """
+    if not (value and math.isfinite(value)):
+        return f"{value:g}"
+    digits = 4
+    if finest is not None and 0 < finest < abs(value):
+        digits = max(digits, min(1 + math.floor(math.log10(abs(value))) - math.floor(math.log10(finest)), 12))
+    text = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e+" in text and abs(value) < 1e9 else text
+
+
+def shown(value: Any, dist: BaseDistribution) -> str:
+    """A parameter's value for people: no finer than a thousandth of its range."""
+    if not isinstance(dist, FloatDistribution) or not is_number(value):
+        return spelled(value)
+    return in_digits(float(value), dist.step or (None if dist.log else (dist.high - dist.low) / 1000))
 
 
 def as_numbers(values: Sequence[Any] | Array) -> Array:

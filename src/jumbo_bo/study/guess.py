@@ -19,7 +19,8 @@ from jumbo_bo.errors import UserError
 from jumbo_bo.space.axes import axis_of
 from jumbo_bo.space.space import Space
 from jumbo_bo.space.structure import split_of
-from jumbo_bo.study.column import is_numeric, parameter, words
+from jumbo_bo.study.column import is_numeric, parameter
+from jumbo_bo.study.junk import words
 
 Direction = Literal["minimize", "maximize"]
 ENOUGH = 3  # rows with and without a parameter from which a condition is guessed
@@ -30,6 +31,14 @@ NEUTRAL = set(words("value values objective metric result y output"))
 UNMISTAKABLE = set(words("mse rmse mae mape nll accuracy auc auroc f1 r2 perplexity"))  # wherever it stands in a name
 TASKS = ("task", "dataset", "problem", "experiment", "study", "project")  # the first one found is taken
 PREFIXES = ("params_", "params.", "config/", "config.", "hparams/", "hparams.")  # Optuna, MLflow, Ray and W&B tables
+
+
+class Unclear(UserError):
+    """Which column is the objective cannot be told."""
+
+    def __init__(self, text: str, candidates: Sequence[str]) -> None:
+        super().__init__(text)
+        self.candidates = tuple(candidates)
 
 
 @dataclass(frozen=True)
@@ -79,9 +88,11 @@ def guess(
     direction: Direction | None = None,
     ignore: Sequence[str] = (),
     rows: int | None = None,
+    keep: Mapping[str, BaseDistribution | None] | None = None,
 ) -> Guess:
-    """What is not given is guessed from names and values; `ignore` may have patterns like 'u_*'. `rows`: of the whole
-    table, if the frame is a sample of it."""
+    """What is not given is guessed from names and values. `rows`: of the whole table, if the frame is a sample of it.
+    `keep` are columns that are parameters, whatever they look like, None: with a guessed range. It and `ignore` may
+    have patterns like 'u_*'."""
     columns = _Columns(list(frame.columns))
     for role, name in (("objective", objective), ("task", task)):
         if name is not None and name not in columns.left:
@@ -90,35 +101,54 @@ def guess(
                 f"{', '.join(frame.columns)}"
             )
     for pattern in ignore:
-        hit = [c for c in columns.left if fnmatchcase(c, pattern) and c not in (objective, task)]
-        if not any(fnmatchcase(c, pattern) for c in frame.columns):
-            raise UserError(
-                f"--ignore {pattern} matches no column{closest(pattern, frame.columns)}; "
-                f"the columns are {', '.join(frame.columns)}"
-            )
-        for column in hit:
-            columns.take(column, "left out, as asked")
+        for column in _matching("--ignore", pattern, frame.columns):
+            if column in columns.left and column not in (objective, task):
+                columns.take(column, "left out, as asked")
+    kept: dict[str, BaseDistribution | None] = {}
+    for pattern, dist in (keep or {}).items():
+        kept |= dict.fromkeys(
+            (c for c in _matching("--keep", pattern, columns.left) if c not in (objective, task)), dist
+        )
+    columns.left = [c for c in columns.left if c not in kept]
     objective, direction = _objective(frame, columns, objective, direction)
     task = _task(frame, columns, task)
-    rename = _prefixed(columns)
-    space, notes = guess_space(frame.select(columns.left).rename(rename), rows=rows)
+    rename = _prefixed(columns, kept)
+    left = [c for c in frame.columns if c in columns.left or c in kept]
+    kept = {rename.get(name, name): dist for name, dist in kept.items()}
+    space, notes = guess_space(frame.select(left).rename(rename), rows=rows, keep=kept)
     back = {new: old for old, new in rename.items()}
     notes = columns.notes | {back.get(name, name): why for name, why in notes.items()}
     notes = {c: notes[c] for c in frame.columns}
     return Guess(space, objective, direction, task, rename, notes, frame.height, rows or frame.height)
 
 
+def _matching(option: str, pattern: str, columns: Sequence[str]) -> list[str]:
+    found = [pattern] if pattern in columns else [c for c in columns if fnmatchcase(c, pattern)]
+    if not found:
+        raise UserError(
+            f"{option} {pattern} matches no column{closest(pattern, columns)}; the columns are {', '.join(columns)}"
+        )
+    return found
+
+
 def guess_space(
-    frame: pl.DataFrame, ignore: Iterable[str] = (), rows: int | None = None
+    frame: pl.DataFrame,
+    ignore: Iterable[str] = (),
+    rows: int | None = None,
+    keep: Mapping[str, BaseDistribution | None] | None = None,
 ) -> tuple[Space, dict[str, str]]:
     """The parameters among the columns, and for every column what it was taken for and why."""
-    skip = set(ignore)
+    skip, keep = set(ignore), keep or {}
     found: dict[str, BaseDistribution] = {}
     notes: dict[str, str] = {}
     for column in frame.columns:
         if column in skip:
             continue
-        made, notes[column] = parameter(frame[column], rows)
+        made, notes[column] = keep.get(column), "as asked"
+        if made is None:
+            made, notes[column] = parameter(frame[column], rows, wanted=column in keep)
+        if made is None and column in keep:
+            raise UserError(f"{column} cannot be a parameter: {notes[column].removeprefix('left out: ')}")
         if made is not None:
             found[column] = made
     conditions = guess_conditions(frame, found)
@@ -172,18 +202,19 @@ def _objective(
         several = exact or results
         if len(several) != 1:
             found = f"{', '.join(several)} look like results" if several else "no column has a name like loss or score"
-            raise UserError(
-                f"which column is the objective? {found}; pass --objective one of {', '.join(several or numeric)}"
+            raise Unclear(
+                f"which column is the objective? {found}; pass --objective one of {', '.join(several or numeric)}",
+                several or numeric,
             )
         name, how = several[0], "the objective, by its name"
     else:
         how = "the objective, as asked"
+    known = set(words(name))
+    sure = direction is not None or bool(known & (HIGHER | LOWER))
     if direction is None:
-        known = set(words(name))
         direction = "maximize" if known & HIGHER and not known & LOWER else "minimize"
-        sure = bool(known & (HIGHER | LOWER))
-        how += f"; {'larger' if direction == 'maximize' else 'smaller'} is better"
-        how += "" if sure else " (assumed: pass --maximize if not)"
+    how += f"; {'larger' if direction == 'maximize' else 'smaller'} is better"
+    how += "" if sure else " (assumed: pass --maximize if not)"
     columns.take(name, how)
     for other in results:
         if other != name:
@@ -215,13 +246,13 @@ def _task(frame: pl.DataFrame, columns: _Columns, name: str | None) -> str | Non
     return found[0] if found else None
 
 
-def _prefixed(columns: _Columns) -> dict[str, str]:
-    """Tables of trackers mark the parameters; then nothing else is one."""
+def _prefixed(columns: _Columns, kept: Iterable[str]) -> dict[str, str]:
+    """Tables of trackers mark the parameters; then nothing else is one, unless it is to be kept."""
     for prefix in PREFIXES:
-        marked = [c for c in columns.left if c.startswith(prefix) and c != prefix]
+        marked = [c for c in (*columns.left, *kept) if c.startswith(prefix) and c != prefix]
         if not marked:
             continue
         for column in [c for c in columns.left if c not in marked]:
             columns.take(column, f"left out: does not begin with {prefix!r} as the parameters do")
-        return {c: c.removeprefix(prefix) for c in marked}
+        return {c: short for c in marked if (short := c.removeprefix(prefix)) not in kept}
     return {}

@@ -163,7 +163,7 @@ def space(top: Table) -> Space:
     distributions = {name: _distribution(table, name) for name in table.values}
     conditions = {name: table.table(name).take(WHEN, TEXT) for name in table.values if WHEN in table.values[name]}
     try:
-        return Space(distributions, top.take("constraints", CONSTRAINTS, ()), conditions)
+        return Space(distributions, conditions, top.take("constraints", CONSTRAINTS, ()))
     except (ValueError, TypeError) as error:
         raise top.error(f"space: {error}") from None
 

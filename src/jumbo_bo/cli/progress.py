@@ -1,0 +1,150 @@
+"""What is shown while `jumbo run` is at work: for people, and with --json for programs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from jumbo_bo.cli.interrupts import Interrupts
+from jumbo_bo.cli.view import as_json, duration, number, settings
+from jumbo_bo.errors import printable
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+
+    from jumbo_bo.runner.coordinator import Ending, Running
+
+MOST_RUNNING = 8  # lines about running trials
+LEAST_FINISHED = 2  # trials of this run from which the time left is estimated
+
+
+@dataclass
+class Pace:
+    """How long a trial takes in this run, from the time between the first look and the last result."""
+
+    start: float | None = None
+    last: float = 0.0
+    n: int = 0
+
+    def finished(self, now: float) -> None:
+        self.n, self.last = self.n + 1, now
+
+    def left(self, missing: int, now: float) -> float | None:
+        """Seconds until `missing` more are finished, None when it is too early to tell."""
+        if self.start is None:
+            self.start = now
+        if self.n < LEAST_FINISHED:
+            return None
+        return max(0.0, missing * (self.last - self.start) / self.n - (now - self.last))
+
+
+class Progress:
+    """For each finished trial what it was and why it was tried; in a terminal, below them what is going on."""
+
+    def __init__(self, screen: Console, interrupts: Interrupts | None = None, workers: int = 1) -> None:
+        self.screen, self.live = screen, Live(console=screen, auto_refresh=False, transient=True)
+        self.interrupts, self.workers = interrupts or Interrupts(), workers
+        self.pace, self.best = Pace(), ""
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.live.stop()
+
+    def note(self, text: str) -> None:
+        self.screen.print(text, style="dim")
+
+    def finished(self, trial: FrozenTrial, best: FrozenTrial | None) -> None:
+        self.pace.finished(time.monotonic())
+        why = trial.user_attrs.get("why", "")
+        if trial.value is None:
+            self.screen.print(f"trial {trial.number}: failed, {settings(trial)}", style="yellow")
+            why = trial.user_attrs.get("error", "")
+        else:
+            top = trial if best is None else best
+            value, lowest = trial.value, trial.value if top.value is None else top.value
+            improved = top.number == trial.number
+            self.best = f"best {number(lowest)} in trial {top.number}"
+            so_far = "the best so far" if improved else f"best so far {number(lowest, value)}"
+            seconds = f"{trial.user_attrs.get('seconds', 0.0):.1f} s"
+            self.screen.print(
+                f"trial {trial.number}: {number(value, lowest)}, {so_far}, {seconds}: {settings(trial)}",
+                style="green" if improved else "",
+            )
+        if why:
+            indented(self.screen, why)
+
+    def tick(self, running: Sequence[Running], finished: int, limit: int) -> None:
+        self.interrupts.heed()
+        left = self.pace.left(limit - finished, time.monotonic())
+        if not self.screen.is_terminal or self.screen.is_dumb_terminal:
+            return
+        about = [f"{finished} of {limit} trials done", self.best]
+        about += [f"about {duration(left)} left"] if left is not None and finished < limit else []
+        lines = [", ".join(filter(None, about)), *self._now(running, finished, limit)]
+        self.live.start()
+        texts = (Text(line, "dim", no_wrap=True, overflow="ellipsis") for line in lines)
+        self.live.update(Group(*texts), refresh=True)
+
+    def _now(self, running: Sequence[Running], finished: int, limit: int) -> Iterator[str]:
+        now = time.time()
+        for r in running[:MOST_RUNNING]:
+            yield f"  trial {r.trial.number}, running for {duration(now - r.since)}: {settings(r.trial)}"
+        if len(running) > MOST_RUNNING:
+            yield f"  and {len(running) - MOST_RUNNING} more"
+        elif len(running) < self.workers and finished + len(running) < limit:
+            yield "  choosing the next trial ..."
+
+
+def indented(screen: Console, text: str) -> None:
+    """Below the line that it belongs to, whole: wrapped in a terminal, on one line in a file."""
+    from rich.padding import Padding
+
+    screen.print(Padding(Text(printable(text), "dim"), (0, 0, 0, 2)) if screen.is_terminal else f"  {text}")
+
+
+@dataclass
+class Events:
+    """One JSON object per line for everything that happens."""
+
+    interrupts: Interrupts
+    started: set[tuple[int, str]] = field(default_factory=set)  # trial, attempt
+
+    def note(self, text: str) -> None:
+        _event("note", text=text)
+
+    def finished(self, trial: FrozenTrial, best: FrozenTrial | None) -> None:
+        told = {key: trial.user_attrs[key] for key in ("seconds", "error") if key in trial.user_attrs}
+        event = "failed" if trial.value is None else "finished"
+        _event(event, **_about(trial), value=trial.value, **told, best=_best(best))
+
+    def tick(self, running: Sequence[Running], finished: int, limit: int) -> None:
+        self.interrupts.heed()
+        for r in running:
+            if (which := (r.trial.number, r.folder.name)) not in self.started:
+                self.started.add(which)
+                _event("started", **_about(r.trial), attempt=r.folder.name, finished=finished, limit=limit)
+
+    def ended(self, ending: Ending) -> None:
+        chance = {"chance": ending.chance} if ending.reason == "stopped" else {}
+        _event("ended", reason=ending.reason, finished=ending.finished, **chance, best=_best(ending.best))
+
+
+def _event(event: str, **about: Any) -> None:
+    typer.echo(as_json({"event": event, **about}))
+
+
+def _about(trial: FrozenTrial) -> dict[str, Any]:
+    return {"trial": trial.number, "params": trial.params, "why": trial.user_attrs.get("why")}
+
+
+def _best(trial: FrozenTrial | None) -> dict[str, Any] | None:
+    return None if trial is None else {"trial": trial.number, "value": trial.value, "params": trial.params}
