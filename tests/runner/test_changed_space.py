@@ -84,7 +84,7 @@ def test_what_is_outside_is_not_used_until_it_is_inside_again(begun: StudyFile) 
         )
         assert json.loads(json.dumps(kept.to_json()))["unused"][1]["trial"] == 3
         assert n_counted(book.trials()) == 2
-        top = best(book.trials(), "minimize")
+        top = best(book.trials(), book.file)
         assert top is not None
         assert top.number == 1
     with opened_book(begun) as book:
@@ -101,7 +101,7 @@ def test_another_choice_can_be_suggested_and_stored(begun: StudyFile) -> None:
         own = book.add(TrialState.COMPLETE, {"x": 0.1, "kind": "c"}, {}, 0.1)
         assert own.params == {"x": 0.1, "kind": "c"}
         assert numbers(book.trials()) == list(range(17))
-        assert best(book.trials(), "minimize") == own
+        assert best(book.trials(), book.file) == own
         history = from_storage(book.storage, more.space, [more.name])
         assert len(history.tasks[0].y) == 5
     assert stored(more)[-1].params == {"x": 0.1, "kind [2]": "c"}
