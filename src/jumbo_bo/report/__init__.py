@@ -14,7 +14,6 @@ import os
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from optuna.trial import FrozenTrial
@@ -24,7 +23,7 @@ from jumbo_bo.explain import without_nan
 from jumbo_bo.optimizer import Direction, Optimizer
 from jumbo_bo.paths import at_home, whole
 from jumbo_bo.report import sections
-from jumbo_bo.report.rows import counted, rows
+from jumbo_bo.report.rows import NOTHING, counted, rows
 from jumbo_bo.report.verdict import Stop, verdict
 from jumbo_bo.space.space import Space
 from jumbo_bo.transfer import TransferReport
@@ -34,7 +33,6 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "form-action 'none'; base-uri 'none'"
 )
-NOTHING: Mapping[int, str] = MappingProxyType({})
 
 
 def page(

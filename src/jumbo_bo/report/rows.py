@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ WORDS = {
     TrialState.RUNNING: "running",
     TrialState.WAITING: "waiting",
 }
+
+NOTHING: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +50,9 @@ class Row:
         return self.state == "done"
 
 
-def rows(trials: Sequence[FrozenTrial], space: Space, direction: str, left_out: Mapping[int, str]) -> list[Row]:
+def rows(
+    trials: Sequence[FrozenTrial], space: Space, direction: str, left_out: Mapping[int, str] = NOTHING
+) -> list[Row]:
     found, best = [], math.nan
     for trial in sorted(trials, key=lambda t: t.number):
         y = value(trial)
