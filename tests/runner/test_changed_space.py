@@ -233,3 +233,24 @@ def test_every_trial_is_kept_as_exactly_one(
     if defaults.keys() == after.keys() and set(before) <= set(after):
         assert kept.old_runs == ()
     assert str(kept) if before != after else True
+
+
+def test_a_condition_that_changes(begun: StudyFile) -> None:
+    """Where the parameter no longer exists its value is ignored; where it does, trials need one."""
+    dists: dict[str, BaseDistribution] = {"x": X, "kind": KIND}
+    some = replace(begun, space=Space(dists, conditions={"x": "kind == 'a'"}))
+    _, notes = asked(some)
+    assert notes == [
+        "The space has changed (x: was 0.0 to 1.0, now 0.0 to 1.0, when kind == 'a'): 4 of 4 finished trials count as "
+        "before"
+    ]
+    assert asked(some)[1] == []
+    with opened_book(some) as book:
+        told = follow(build_optimizer(some, 9, notes.append), book.trials()).told
+        assert [params for params, _ in told] == [p if p["kind"] == "a" else {"kind": "b"} for p in POINTS]
+        lacking = book.add(TrialState.COMPLETE, {"kind": "b"}, {}, 0.5)
+    with opened_book(replace(some, space=Space(dists))) as book:
+        assert numbers(book.kept().old_runs) == [lacking.number]
+        assert old_runs(replace(some, space=Space(dists)), book.old_runs()) is not None
+    with opened_book(replace(some, space=Space(dists), defaults={"x": 0.5})) as book:
+        assert book.kept().old_runs == ()
