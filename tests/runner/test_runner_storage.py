@@ -23,7 +23,7 @@ from jumbo_bo.study.study_file import StudyFile
 
 def test_changed_study_file(study: StudyFile) -> None:
     run(study, 1, Log())
-    with pytest.raises(UserError, match="has direction minimize, but .*study.toml says maximize"):
+    with pytest.raises(UserError, match=r"has direction minimize, but .*study.toml says maximize"):
         run(replace(study, direction="maximize"), 2, Log())
     assert len(stored(study)) == 1
 
