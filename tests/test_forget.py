@@ -1,4 +1,4 @@
-"""Optimizer.forget: as if the trials had never been told."""
+"""Optimizer.forget and replace: as if the trials had never been told, or had been told right."""
 
 import math
 
@@ -116,3 +116,41 @@ def test_old_data_of_the_target_stays():
     assert optimizer.forget([old]) == [old]
     view = optimizer.view()
     assert (view.old, len(view.z)) == (3, 3)
+
+
+@pytest.mark.parametrize("method", ["gp-ucb", "scaml-gp", "bohb"])
+def test_the_next_suggestion_is_as_if_the_value_had_been_told(method):
+    optimizer = Optimizer(SPACE, old_runs(), method=method, n_trials=30, seed=4)
+    for i in range(14):
+        suggestion = optimizer.ask()
+        optimizer.tell(suggestion, {3: math.nan, 5: 70.0}.get(i, value(suggestion.params)))
+    wrong = [optimizer.suggestions[i] for i in (3, 5, 7)]
+    assert math.isnan(optimizer.replace(wrong[0], value(wrong[0].params)))
+    assert optimizer.replace(wrong[1].params, value(wrong[1].params)) == 70.0
+    assert optimizer.replace(wrong[2], math.inf) == value(wrong[2].params)
+    fresh = optimizer.restarted()
+    for i, suggestion in enumerate(optimizer.suggestions):
+        fresh.tell(suggestion.params, math.nan if i == 7 else value(suggestion.params))
+    assert outcomes(optimizer) == outcomes(fresh)
+    assert optimizer.best == fresh.best
+    for _ in range(2):
+        here, there = optimizer.ask(), fresh.ask()
+        assert here.params == there.params
+        np.testing.assert_equal(here.explanation.to_json(), there.explanation.to_json())
+        optimizer.tell(here, value(here.params))
+        fresh.tell(there, value(there.params))
+
+
+def test_what_cannot_be_replaced():
+    optimizer = told(3)
+    pending, first = optimizer.ask(), optimizer.suggestions[0]
+    before = optimizer.told
+    for other in (ODD, pending):
+        with pytest.raises(InputError, match="was never told, so it cannot be replaced; nothing was changed"):
+            optimizer.replace(other, 1.0)
+    with pytest.raises(TypeError, match="value is 'high', expected a number"):
+        optimizer.replace(first, "high")
+    assert optimizer.told == before
+    optimizer.tell(first.params, 7.0)
+    with pytest.raises(InputError, match=r"was told 2 times, so it is not clear which one is meant; forget\(\)"):
+        optimizer.replace(first, 1.0)

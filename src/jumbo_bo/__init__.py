@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jumbo_bo.correct import corrected_trials, forget_failed, forget_trials, replace_value, restore_trials
     from jumbo_bo.data.history import History
     from jumbo_bo.data.readers import read_history
     from jumbo_bo.data.storage import open_storage
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from jumbo_bo.methods import METHODS
     from jumbo_bo.optimizer import Optimizer, Suggestion
     from jumbo_bo.sampler import JumboSampler
+    from jumbo_bo.space.beliefs import about
     from jumbo_bo.space.space import Space
-    from jumbo_bo.studies import forget_failed
 
     __version__: str
 
@@ -35,9 +36,14 @@ __all__ = [
     "Space",
     "Suggestion",
     "__version__",
+    "about",
+    "corrected_trials",
     "forget_failed",
+    "forget_trials",
     "open_storage",
     "read_history",
+    "replace_value",
+    "restore_trials",
 ]
 
 _HOME = {
@@ -48,9 +54,14 @@ _HOME = {
     "Optimizer": "optimizer",
     "Space": "space.space",
     "Suggestion": "optimizer",
-    "forget_failed": "studies",
+    "about": "space.beliefs",
+    "corrected_trials": "correct",
+    "forget_failed": "correct",
+    "forget_trials": "correct",
     "open_storage": "data.storage",
     "read_history": "data.readers",
+    "replace_value": "correct",
+    "restore_trials": "correct",
 }
 
 

@@ -91,8 +91,30 @@ def _check_history(recipe: Recipe, name: str, space: Space, history: History | P
         raise InputError("history is for another space; read the old runs again with this one")
 
 
+def not_pending(suggestion: Suggestion, suggestions: Sequence[Suggestion]) -> InputError:
+    known = any((s.number, s.params) == (suggestion.number, suggestion.params) for s in suggestions)
+    problem = "was already told or failed" if known else "is not from this optimizer"
+    repeat = "to report a repeat, call tell(suggestion.params, value)"
+    return InputError(f"suggestion {suggestion.number} {problem}; {repeat}")
+
+
+def told_once(space: Space, told: Sequence[Trial], configuration: Suggestion | Mapping[str, Any]) -> int:
+    """Where the configuration is among the trials."""
+    (point,) = told_points(space, told, [configuration], "replaced")
+    found = [i for i, t in enumerate(told) if t.u.tobytes() == point]
+    if len(found) > 1:
+        raise InputError(
+            f"{told[found[0]].params} was told {len(found)} times, so it is not clear "
+            "which one is meant; forget() the configuration and tell the right values"
+        )
+    return found[0]
+
+
 def told_points(
-    space: Space, told: Sequence[Trial], configurations: Iterable[Suggestion | Mapping[str, Any]]
+    space: Space,
+    told: Sequence[Trial],
+    configurations: Iterable[Suggestion | Mapping[str, Any]],
+    purpose: str = "forgotten",
 ) -> set[bytes]:
     """The points of the configurations, each of which was told."""
     if isinstance(configurations, Suggestion | Mapping):
@@ -102,7 +124,7 @@ def told_points(
         params = configuration.params if isinstance(configuration, Suggestion) else configuration
         point = space.encode(params).tobytes()
         if point not in known:
-            raise InputError(f"{dict(params)} was never told, so it cannot be forgotten; nothing was changed")
+            raise InputError(f"{dict(params)} was never told, so it cannot be {purpose}; nothing was changed")
         found.add(point)
     return found
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,6 @@ from jumbo_bo.methods.limits import Doubt
 from jumbo_bo.models.gp import Blocks, Normal, mean_by_term, prior_mean
 from jumbo_bo.neighbours import OldRun, Witnesses, nearest, repeated
 from jumbo_bo.trials import Trial
-from jumbo_bo.wording import in_words
 
 Array = npt.NDArray[np.float64]
 Bounds = tuple[float, float]  # the values that are possible, in the user's units
@@ -37,6 +36,7 @@ OLD_TRIALS = 2  # that old runs are worth, as trials by which the scale of the v
 WIDER, WIDER_ALONE = 1.25, 1.5
 MOST_DIGITS = 6
 SURE = 0.95  # a chance of success from here on is not mentioned
+FADED = 0.1  # power of a belief: less is not mentioned
 AVERAGE = 0.25  # standard deviations: closer than this is called average
 
 
@@ -90,14 +90,6 @@ class Explanation:
             success=plain.get("success"),
             **numbers,
         )
-
-
-def with_limits(known: Explanation, chances: Mapping[str, float]) -> Explanation:
-    """Also how likely the trial meets each limit."""
-    if not chances:
-        return known
-    said = " and ".join(f"{limit} with {in_words(chance)}" for limit, chance in chances.items())
-    return replace(known, why=f"{known.why} Meets {said}.", limits=dict(chances))
 
 
 class Parts(NamedTuple):
@@ -235,7 +227,10 @@ def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction, repe
     mean, low, high = in_digits(predicted)
     expected = f"expected {mean} (90%: {low} to {high})"
     risk = f" Chance of success: {choice.success:.0%}." if (choice.success or 1.0) < SURE else ""
-    return f"{choice.note or _voices(p, choice, view)}{gate}. {_motive(p, view, repeats)}: {expected}.{risk}"
+    believed = zip(view.beliefs.of, view.credence, strict=True) if view.beliefs else ()
+    about = " and ".join(name for name, power in believed if power > FADED)
+    belief = f" Your belief about {about} counts." if about else ""
+    return f"{choice.note or _voices(p, choice, view)}{gate}. {_motive(p, view, repeats)}: {expected}.{risk}{belief}"
 
 
 def in_digits(p: Prediction) -> tuple[str, str, str]:

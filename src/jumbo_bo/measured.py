@@ -17,7 +17,7 @@ import numpy.typing as npt
 from jumbo_bo.data.history import History, Task
 from jumbo_bo.data.limits import Limit, met
 from jumbo_bo.data.warp import Warp
-from jumbo_bo.explain import Explanation, doubt, with_limits
+from jumbo_bo.explain import Explanation, doubt
 from jumbo_bo.known import Known, Remembered
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods.base import Recipe, View
@@ -26,6 +26,7 @@ from jumbo_bo.models.gp import Blocks
 from jumbo_bo.models.plausible import plausible, samples
 from jumbo_bo.search.acquisition import Score
 from jumbo_bo.trials import Trial
+from jumbo_bo.wording import in_words
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -173,6 +174,14 @@ class Measured:
     @staticmethod
     def _all(scores: Sequence[Score]) -> Score:
         return lambda blocks: np.sum([np.zeros(len(blocks["x"])), *(score(blocks) for score in scores)], axis=0)
+
+
+def with_limits(known: Explanation, chances: Mapping[str, float]) -> Explanation:
+    """Also how likely the trial meets each limit."""
+    if not chances:
+        return known
+    said = " and ".join(f"{limit} with {in_words(chance)}" for limit, chance in chances.items())
+    return replace(known, why=f"{known.why} Meets {said}.", limits=dict(chances))
 
 
 def quantity_history(history: History, limit: Limit) -> History | None:

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from optuna.distributions import BaseDistribution
 
-from jumbo_bo.checks import FAILED, checked_bounds, checked_limits, checked_recipe, told_number, told_points
+from jumbo_bo import checks
+from jumbo_bo.asking import checked_beliefs, featuriser, held
 from jumbo_bo.data.frames import Roles
 from jumbo_bo.data.limits import Limit, Limits, checked_measured
 from jumbo_bo.errors import InputError
@@ -28,7 +29,6 @@ from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past import Past
 from jumbo_bo.measured import Measured, old_runs_of, with_measured
 from jumbo_bo.methods import DEFAULT, Recipe, Surrogate, View, name_of
-from jumbo_bo.models import gp as gps
 from jumbo_bo.models.threads import one_thread
 from jumbo_bo.notebook import InNotebooks
 from jumbo_bo.paths import at_home
@@ -55,6 +55,7 @@ class Optimizer(InNotebooks):
     method      a name from METHODS, or a recipe such as Jumbo(threshold=0.05)
     candidates  configurations to choose from, instead of the whole space
     cache       folder where what was learned is kept and shared between processes; None: learned here, not kept
+    beliefs     what parameters are probably about, such as {"lr": about(1e-3)}; they fade as trials come in
     bounds      the smallest and the largest value that is possible, where intervals end; None: no such end
     limits      on quantities that are told with every value: name -> the lowest and the highest that is allowed
     columns     what the columns of a table are, as in `History.from_frame`; the rest is guessed
@@ -72,22 +73,24 @@ class Optimizer(InNotebooks):
         cache: str | Path | None = None,
         bounds: tuple[float | None, float | None] = (None, None),
         limits: Limits | None = None,
+        beliefs: Mapping[str, Any] | None = None,
         **columns: Unpack[Roles],
     ) -> None:
         space, history = given(space, history, direction, columns)
         self.space, self.history = space, history
         self.direction = direction
         self.n_trials = n_trials
-        self.recipe = checked_recipe(method, space, history, direction, n_trials)
+        self.recipe = checks.checked_recipe(method, space, history, direction, n_trials)
         self.method = method if isinstance(method, str) else name_of(method)
-        self.bounds = checked_bounds(bounds)
+        self.bounds = checks.checked_bounds(bounds)
+        self.beliefs = checked_beliefs(space, beliefs, self.recipe, self.method)
         self.seed = seed
         self.candidates, self._listed = allowed_of(space, candidates)
         self.cache = None if cache is None else Path(at_home(cache))
         self._sign = -1.0 if direction == "minimize" else 1.0
         self.limits = limits
         self._known = Known(history, self.recipe, space, seed, self.cache)
-        self._measured = Measured(checked_limits(limits, space, self.recipe), self._quantity)
+        self._measured = Measured(checks.checked_limits(limits, space, self.recipe), self._quantity)
         self._trials = with_measured(self._known, self._measured.limits)
         self._n_old = len(self._trials)
         self._pending = Pending()
@@ -97,23 +100,26 @@ class Optimizer(InNotebooks):
         self.suggestions: list[Suggestion] = []
 
     def ask(
-        self, running: Sequence[Mapping[str, Any]] | None = None, share: tuple[int, int] | None = None
+        self,
+        running: Sequence[Mapping[str, Any]] | None = None,
+        share: tuple[int, int] | None = None,
+        fixed: Mapping[str, Any] | None = None,
     ) -> Suggestion:
         """The next configuration to try. It stays pending until told or failed.
 
         `running` are the configurations being tried right now, where that is known better than from asks and tells,
         as in a storage that several processes share. When n of them ask at the same moment, they do not get the same
-        configuration if the i-th one has the `share` (i, n).
+        configuration if the i-th one has the `share` (i, n). Parameters that are `fixed` have these values.
         """
         if running is not None:
             self._pending = Pending([self.space.encode(params) for params in running])
         with one_thread():
-            view = self.view()
+            view, listed = held(self.view(), self.candidates, fixed or {})
             if share is not None:
                 view = replace(view, domain=share_of(view.domain, *share))
             choice = self.recipe(view)
             told = self._trials[self._n_old :]
-            suggestion = self._shown.suggestion(choice, view, len(self.suggestions), told, self.candidates)
+            suggestion = self._shown.suggestion(choice, view, len(self.suggestions), told, listed)
         self.suggestions.append(suggestion)
         # Encoded from what the user sees, so that telling by parameters in another process is the same to the bit.
         self._pending.add(suggestion.number, suggestion.params, self.space.encode(suggestion.params))
@@ -135,22 +141,33 @@ class Optimizer(InNotebooks):
         and infinities count as failures. `measured` are the quantities that have limits; one that was not measured is
         NaN or left out."""
         also = checked_measured(measured, self._measured.limits)
-        self._finish(suggestion, self._sign * told_number(value), also)
+        self._finish(suggestion, self._sign * checks.told_number(value), also)
 
     def fail(self, suggestion: Suggestion | Mapping[str, Any]) -> None:
         """The configuration could not be evaluated. It is not proposed again, and less is expected of those like it."""
-        self._finish(suggestion, FAILED, {})
+        self._finish(suggestion, checks.FAILED, {})
 
     def forget(self, configurations: Iterable[Suggestion | Mapping[str, Any]] | None = None) -> list[Params]:
         """Removes trials as if they had never been told, and returns their configurations: those of the given
         configurations, or all failed ones. They may be suggested again. Old data of the target stays."""
         told = self._trials[self._n_old :]
-        points = None if configurations is None else told_points(self.space, told, configurations)
+        points = None if configurations is None else checks.told_points(self.space, told, configurations)
         gone = [math.isnan(t.y) if points is None else t.u.tobytes() in points for t in told]
-        self._trials[self._n_old :] = [t for t, out in zip(told, gone, strict=True) if not out]
+        self._retell([t for t, out in zip(told, gone, strict=True) if not out])
+        return [t.params for t, out in zip(told, gone, strict=True) if out]
+
+    def replace(self, suggestion: Suggestion | Mapping[str, Any], value: float) -> float:
+        """Another value for a configuration that was told: as if it had been told in the first place. Returns the value
+        that it had; NaN and infinities are failures here too."""
+        told = self._trials[self._n_old :]
+        i = checks.told_once(self.space, told, suggestion)
+        self._retell([*told[:i], replace(told[i], y=self._sign * checks.told_number(value)), *told[i + 1 :]])
+        return self._sign * told[i].y
+
+    def _retell(self, told: Sequence[Trial]) -> None:
+        self._trials[self._n_old :] = told
         # They all follow one growing list of trials.
         self._fits, self._memory, self._told = Fits(self.recipe.most_trials), {}, None
-        return [t.params for t, out in zip(told, gone, strict=True) if out]
 
     @property
     def told(self) -> list[tuple[Params, float]]:
@@ -191,18 +208,9 @@ class Optimizer(InNotebooks):
         """The same optimizer before it was told anything, perhaps with other candidates or another seed; what was
         learned from the old runs is shared, not learned again."""
         chosen = self.seed if seed is None else seed
-        fresh = Optimizer(
-            self.space,
-            self.history,
-            self.direction,
-            self.n_trials,
-            self.recipe,
-            chosen,
-            candidates,
-            self.cache,
-            self.bounds,
-            self.limits,
-        )
+        beliefs = self.beliefs.of if self.beliefs else None
+        rest = self.n_trials, self.recipe, chosen, candidates, self.cache, self.bounds, self.limits, beliefs
+        fresh = Optimizer(self.space, self.history, self.direction, *rest)
         fresh.method, fresh.past, fresh._measured = self.method, self.past, self._measured.anew()
         if candidates is None:
             fresh.candidates, fresh._listed, fresh._domain = self.candidates, self._listed, self._domain
@@ -232,14 +240,8 @@ class Optimizer(InNotebooks):
 
     @cached_property
     def _domain(self) -> Domain:
-        past = self.past
-
-        def featurise(u: Array) -> gps.Blocks:
-            x = self.space.transform(u)
-            blocks = {"1": np.ones((len(u), 1)), "x": x, **self._measured.blocks(x)}
-            return blocks if past is None else blocks | dict(past.blocks(x))
-
-        return domain_of(self.space, featurise, self._listed)
+        parts = featuriser(self.space, self.past, self.beliefs, self._measured)
+        return domain_of(self.space, parts, self._listed)
 
     @cached_property
     def _shown(self) -> Shown:
@@ -272,6 +274,7 @@ class Optimizer(InNotebooks):
             fit=partial(self._fits.gp, self._domain.featurise, trials),
             earlier=lambda n: (trials.first(n).u, trials.first(n).z),
             memory=self._memory,
+            beliefs=self.beliefs,
             unknown=np.setdiff1d(np.arange(len(trials)), trials.known(self.recipe.most_trials)),
             warp=trials.warp,
             limits=self._measured.seen(self._trials, trials.rows),
@@ -287,10 +290,7 @@ class Optimizer(InNotebooks):
             # By number and parameters: a copy that travelled between processes is as good as the original.
             u = self._pending.take(suggestion.number, suggestion.params)
             if u is None:
-                known = any((s.number, s.params) == (suggestion.number, suggestion.params) for s in self.suggestions)
-                problem = "was already told or failed" if known else "is not from this optimizer"
-                repeat = "to report a repeat, call tell(suggestion.params, value)"
-                raise InputError(f"suggestion {suggestion.number} {problem}; {repeat}")
+                raise checks.not_pending(suggestion, self.suggestions)
             self._trials.append(Trial(u, suggestion.params, y, also))
             return
         u = self.space.encode(suggestion)

@@ -59,6 +59,7 @@ class JumboSampler(BaseSampler):
     source_studies  old Optuna studies, used as old runs (in addition to `history`)
     cache           folder where what was learned is kept and shared between processes ($JUMBO_CACHE or
                     ~/.cache/jumbo-bo by default); None: learned by every process, not kept
+    beliefs         what parameters are probably about, such as {"lr": about(1e-3)}; they fade as trials come in
     bounds          the smallest and the largest value that is possible, where intervals end; None: no such end
     constraints     what configurations have to meet, as in `Space`, such as ["x_a + x_b <= 1"]; instead of a Space with
                     constraints as `search_space`
@@ -79,6 +80,7 @@ class JumboSampler(BaseSampler):
         bounds: tuple[float | None, float | None] = (None, None),
         constraints: Sequence[str | Predicate] = (),
         limits: Limits | None = None,
+        beliefs: Mapping[str, Any] | None = None,
     ) -> None:
         if seed is not None and seed < 0:
             raise InputError(f"seed is {seed}, expected at least 0, or None for a different one each time")
@@ -88,7 +90,7 @@ class JumboSampler(BaseSampler):
         self._constraints = Constraints.of(limits, self._space or ANY, sources)
         self._method = method
         self._n_trials = n_trials
-        self._bounds = bounds
+        self._bounds, self._beliefs = bounds, beliefs
         self._fresh = seed is None
         self._seed = secrets.randbits(32) if seed is None else seed
         self._cache = learned.default_folder() if cache is USER_CACHE else cache
@@ -96,8 +98,8 @@ class JumboSampler(BaseSampler):
         self._optimizer: Optimizer | None = None
         self._lock = threading.Lock()
         # Refuses a wrong method or budget now and not in the middle of a study.
-        given = dict.fromkeys(limits or (), MET)
-        Optimizer(self._space or ANY, self._history, n_trials=n_trials, method=method, bounds=bounds, limits=given)
+        new = partial(Optimizer, self._space or ANY, self._history, n_trials=n_trials, method=method, bounds=bounds)
+        new(limits=dict.fromkeys(limits or (), MET), beliefs=beliefs if self._space else None)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         if self._space is not None:
@@ -178,6 +180,7 @@ class JumboSampler(BaseSampler):
             cache=self._cache,
             bounds=self._bounds,
             limits=limits,
+            beliefs=self._beliefs,
         )
         # Without a seed only the suggestions differ from study to study; what is learned can be shared.
         return new(0).restarted(seed=self._seed) if self._fresh else new(self._seed)

@@ -10,6 +10,7 @@ import json
 import math
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +28,19 @@ from jumbo_bo.learning.past_file import DAMAGE
 from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.paths import at_home, whole
+from jumbo_bo.space.beliefs import Belief
 from jumbo_bo.space.space import Params, Space
 from jumbo_bo.suggestion import Suggestion
 
 FORMAT = 1
-ARGUMENTS = ("direction", "n_trials", "method", "seed", "candidates")  # as they are; space, history and bounds apart
+ARGUMENTS = ("direction", "n_trials", "method", "seed", "candidates")  # as they are
 Bytes = npt.NDArray[np.uint8]
 
 
 def save(optimizer: Optimizer, path: str | Path) -> None:
     import safetensors.numpy
 
+    space, beliefs = optimizer.space, optimizer.beliefs
     if optimizer.recipe != METHODS.get(optimizer.method):
         raise InputError(
             f"{brief(optimizer.recipe)} has options of its own, and only methods that have a name can be saved; "
@@ -48,18 +51,26 @@ def save(optimizer: Optimizer, path: str | Path) -> None:
             "an optimizer with limits cannot be saved as a file; keep what it was told, and the old runs, and tell a "
             "new one the same"
         )
+    if named := [text for text, c in zip(space.constraint_texts, space.constraints, strict=True) if callable(c)]:
+        raise InputError(
+            f"{named[0]} is a constraint that is a function, which a file cannot hold; write it as a text, or keep the "
+            "trials (optimizer.trials) and what was learned (optimizer.past.save) instead"
+        )
     header = {
         "format": FORMAT,
-        "space": {name: distribution_to_json(dist) for name, dist in optimizer.space.distributions.items()},
-        "conditions": dict(optimizer.space.conditions),
+        "space": {name: distribution_to_json(dist) for name, dist in space.distributions.items()},
+        "constraints": list(space.constraints),
+        "conditions": dict(space.conditions),
         **{name: getattr(optimizer, name) for name in ARGUMENTS},
+        "beliefs": {name: asdict(belief) for name, belief in (beliefs.of if beliefs else {}).items()},
         "bounds": [b if math.isfinite(b) else None for b in optimizer.bounds],
         "told": [[params, y] for params, y in optimizer.told],
         "suggestions": [[s.number, s.params, s.explanation.to_json()] for s in optimizer.suggestions],
         "pending": optimizer._pending.numbers,
     }
     suggested, told = (s.params for s in optimizer.suggestions), (params for params, _ in optimizer.told)
-    _check([*told, *suggested, *(optimizer.candidates or ())])
+    believed = {name: belief.value for name, belief in (beliefs.of if beliefs else {}).items()}
+    _check([*told, *suggested, *(optimizer.candidates or ()), believed])
     text = json.dumps(without_nan(header))
     arrays = {name: _bytes(part) for name, part in _parts(optimizer).items()}
     content = safetensors.numpy.save(arrays | {"none": np.zeros(0, np.uint8)}, metadata={"jumbo_bo": text})
@@ -84,11 +95,13 @@ def load(path: str | Path) -> Optimizer:
         )
     try:
         dists = {name: json_to_distribution(text) for name, text in header["space"].items()}
-        space = Space(dists, header["conditions"])
+        space = Space(dists, constraints=header["constraints"], conditions=header["conditions"])
         arguments = {name: header[name] for name in ARGUMENTS}
         past = _past(arguments["method"], arrays, space)
         history: Any = Remembered(_from(Kept, arrays["kept"], space), past) if "kept" in arrays else past
-        optimizer = Optimizer(space, history, bounds=(header["bounds"][0], header["bounds"][1]), **arguments)
+        beliefs = {name: Belief(**belief) for name, belief in header["beliefs"].items()}
+        low, high = header["bounds"]
+        optimizer = Optimizer(space, history, bounds=(low, high), beliefs=beliefs, **arguments)
         for params, y in header["told"]:
             optimizer.tell(params, math.nan if y is None else y)
         optimizer.suggestions = [

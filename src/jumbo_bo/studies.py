@@ -6,15 +6,13 @@ and suggest the next one; nothing else has to be kept, locked or sent around.
 Every suggestion is kept with its trial, as two user attributes: `why` is the sentence, `jumbo` the numbers behind it
 (`Explanation.to_json`) and the whole suggested configuration.
 
-A finished trial cannot be deleted from a storage, but it can be forgotten: the user attribute `forgotten` of the study
-lists the numbers of such trials, and everything that reads the study goes on as if they were not there. A trial that
-tries the configuration of a failed one again has the number of that one as its user attribute `retry of`.
+A finished trial cannot be changed or deleted in a storage, but it can be corrected (correct.py). What is read here is
+the study as it was corrected.
 """
 
 from __future__ import annotations
 
 import math
-import operator
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
@@ -22,10 +20,10 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from optuna import Study
 from optuna.storages import BaseStorage
-from optuna.trial import FrozenTrial, TrialState, create_trial
+from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.corrections import corrections
 from jumbo_bo.data.readers import measured, outcome
 from jumbo_bo.space.space import Params, Space
 
@@ -37,7 +35,6 @@ Result = tuple[Params, float, dict[str, float]]  # tried, its value, measured wi
 Read = Callable[[], Sequence[FrozenTrial]]  # `remembered`: the trials as they are in the storage now
 
 WHY, NUMBERS = "why", "jumbo"
-FORGOTTEN, RETRY_OF = "forgotten", "retry of"
 REMAINING = "remaining"  # {"gain", "chance"} when the trial was started, in studies with a stopping rule
 DECIDING = 60.0  # seconds: a running trial without parameters this old has lost its process
 MOST_DECIDING = 2  # of them whose choice is computed here as well; more share the configurations
@@ -84,7 +81,7 @@ def follow(optimizer: Optimizer, trials: Iterable[FrozenTrial]) -> Optimizer:
         results = _results(finished[len(followed.trials) :], optimizer.space)
     else:
         results = _results(finished, optimizer.space)
-        if not _starts_with(results, optimizer.told):  # a trial was deleted, or another clock is late
+        if not _starts_with(results, optimizer.told):  # a trial was corrected, or another clock is late
             optimizer = optimizer.restarted()
         results = results[len(optimizer.told) :]
     for params, y, found in results:
@@ -94,7 +91,8 @@ def follow(optimizer: Optimizer, trials: Iterable[FrozenTrial]) -> Optimizer:
 
 
 class _Followed(NamedTuple):
-    """How far an optimizer has followed a study. Finished trials never change, and storages return the same objects."""
+    """How far an optimizer has followed a study. Storages return the same object for a finished trial, as it never
+    changes; only one that was corrected is made anew."""
 
     trials: list[FrozenTrial]
     told: list[tuple[Params, float]]
@@ -103,7 +101,7 @@ class _Followed(NamedTuple):
         """Whether all that is left to do is to tell the trials after these."""
         if len(self.trials) > len(trials) or len(self.told) != len(told):
             return False
-        same = all(map(operator.is_, self.trials, trials))
+        same = all(a is b or a == b for a, b in zip(self.trials, trials, strict=False))
         return same and all(a is b for (a, _), (b, _) in zip(self.told, told, strict=True))
 
 
@@ -147,7 +145,7 @@ def may_keep(params: Params, read: Read, number: int) -> bool:
 
 
 def _has(trial: FrozenTrial, params: Params) -> bool:
-    known = _known(trial)
+    known = known_params(trial)
     return all(name in known and known[name] == value for name, value in params.items())
 
 
@@ -156,65 +154,14 @@ def _is_decided(trial: FrozenTrial) -> bool:
 
 
 def remembered(storage: BaseStorage, study_id: int) -> list[FrozenTrial]:
-    """All trials of the study but the forgotten ones."""
-    left_out = forgotten(storage, study_id)
-    return [t for t in storage.get_all_trials(study_id, deepcopy=False) if t.number not in left_out]
-
-
-def forgotten(storage: BaseStorage, study_id: int) -> frozenset[int]:
-    """The numbers of the trials that are as if they had never been."""
-    return frozenset(storage.get_study_user_attrs(study_id).get(FORGOTTEN, ()))
-
-
-def forget_failed(study: Study) -> list[int]:
-    """Forgets the failed trials of an Optuna study and enqueues their parameters again: for an objective that was
-    broken and has been mended. Returns the numbers of the forgotten trials.
-
-    A trial that failed before it had a parameter says nothing about the search space and stays as it is."""
-    return retry_failed(study._storage, study._study_id)
-
-
-def retry_failed(storage: BaseStorage, study_id: int, space: Space | None = None) -> list[int]:
-    """The same in two steps; a process that is killed in between leaves what the next call completes. With a space,
-    trials that are no point of it stay failed: they would fail again."""
-    numbers = enqueue_failed(storage, study_id, space)
-    if numbers:
-        forget(storage, study_id, numbers)
-    return numbers
-
-
-def enqueue_failed(storage: BaseStorage, study_id: int, space: Space | None = None) -> list[int]:
-    """The numbers of the failed trials. Each that has not been tried again is now enqueued."""
-    trials, left_out = storage.get_all_trials(study_id, deepcopy=False), forgotten(storage, study_id)
-    tried = {number for t in trials for number in _retries(t)}
-    failed = [t for t in trials if t.state == TrialState.FAIL and t.number not in left_out]
-    found = {t.number: _known(t) if space is None else configuration(t, space) for t in failed}
-    usable = {number: params for number, params in found.items() if params}
-    for number, params in usable.items():
-        if number not in tried:
-            user = {RETRY_OF: number, WHY: f"Another try of trial {number}, which failed."}
-            fixed = {"fixed_params": params}  # as Study.enqueue_trial does
-            template = create_trial(state=TrialState.WAITING, system_attrs=fixed, user_attrs=user)
-            storage.create_new_trial(study_id, template_trial=template)
-    return list(usable)
-
-
-def forget(storage: BaseStorage, study_id: int, numbers: Iterable[int]) -> None:
-    """Trials with these numbers are as if they had never been, for everybody who reads the study."""
-    storage.set_study_user_attr(study_id, FORGOTTEN, sorted(forgotten(storage, study_id).union(numbers)))
-
-
-def _retries(trial: FrozenTrial) -> list[int]:
-    """Numbers of the trials that this one tries again: ours, or those of Optuna's callback for trials without a
-    heartbeat."""
-    ours = trial.user_attrs.get(RETRY_OF)
-    return [*trial.system_attrs.get("retry_history", ()), *([] if ours is None else [ours])]
+    """All trials of the study but the forgotten ones, as they were corrected."""
+    return corrections(storage, study_id).counting(storage.get_all_trials(study_id, deepcopy=False))
 
 
 def configuration(trial: FrozenTrial, space: Space) -> Params | None:
     """The trial's point of the space; None when it has none (not decided yet, out of range, other parameters).
     A suggested parameter that the objective never asked for keeps its suggested value."""
-    known = _known(trial)
+    known = known_params(trial)
     try:
         params = {name: known[name] for name in space.active(known)}
         space.encode(params)
@@ -233,7 +180,7 @@ def unused(trials: Iterable[FrozenTrial], space: Space) -> list[tuple[int, str]]
     """Number and problem of every finished trial that has parameters but is no point of the space."""
     found = []
     for trial in trials:
-        known = _known(trial)
+        known = known_params(trial)
         if trial.state.is_finished() and known:
             try:
                 space.encode({name: known[name] for name in space.names if name in known})
@@ -269,7 +216,7 @@ def explanation(trial: FrozenTrial) -> Explanation | None:
     return None if kept is None else Explanation.from_json(kept)
 
 
-def _known(trial: FrozenTrial) -> Params:
+def known_params(trial: FrozenTrial) -> Params:
     """Values suggested, then enqueued, then asked for by the objective."""
     suggested = trial.user_attrs.get(NUMBERS, {}).get("params", {})
     return {**suggested, **trial.system_attrs.get("fixed_params", {}), **trial.params}
@@ -277,7 +224,7 @@ def _known(trial: FrozenTrial) -> Params:
 
 def _is_deciding(trial: FrozenTrial, seconds: float = DECIDING) -> bool:
     """Started a moment ago, and neither its suggestion nor a parameter is known yet."""
-    if trial.state != TrialState.RUNNING or trial.datetime_start is None or _known(trial):
+    if trial.state != TrialState.RUNNING or trial.datetime_start is None or known_params(trial):
         return False
     return datetime.now() - trial.datetime_start < timedelta(seconds=seconds)
 

@@ -89,7 +89,7 @@ def busy_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("given", "expected"),
     [
         ('{"trial": 9, "value": 1}', "line 2: there is no trial 9; open trials: 0, 1"),
-        ('{"trial": 2, "value": 1}', "line 2: trial 2 already has the value 0.25, which is kept"),
+        ('{"trial": 2, "value": 1}', "line 2: trial 2 already has the value 0.25. If that is wrong, add --replace"),
         ('{"trial": 3, "value": 1}', "line 2: trial 3 already has the state FAIL"),
         ('{"trial": 0, "value": 1}', "line 2: trial 0 appears twice; the other is in line 1"),
         ('{"trial": 4, "value": 1}', "line 2: trial 4 is evaluated by `jumbo run`"),

@@ -121,7 +121,7 @@ def test_run_again_once_the_command_is_mended(folder: Path) -> None:
     assert (found["finished"], found["counts"]) == (4, {"complete": 4, "forgotten": 4})
     told = jumbo("tell", "study.toml", "0", "0.5")
     assert told.exit_code == 1
-    assert "trial 0 failed and is forgotten; report its value as a separate experiment" in told.output
+    assert "trial 0 is forgotten; restore it first (`jumbo forget study.toml 0 --restore`)" in told.output
     again = jumbo("run", "study.toml", "--retry-failed")
     assert "There is no failed trial to try again" in again.output
     assert len(stored()) == 8

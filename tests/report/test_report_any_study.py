@@ -72,7 +72,7 @@ def test_without_an_optimizer_the_page_says_that_the_old_runs_were_not_read() ->
 
 def test_forgotten_trials_are_listed_but_not_drawn() -> None:
     trials = study([None, None, 0.4, None, 0.2], reasons=explanation())
-    html = page("w", SPACE, "minimize", trials, forgotten={0, 1})
+    html = page("w", SPACE, "minimize", trials, left_out={0: "forgotten", 1: "forgotten"})
     assert "1 failed, 2 forgotten" in Reader(sections(html)["summary"]).words
     assert 'class="state-forgotten">forgotten<' in sections(html)["trials"]
     assert sections(html)["trials"].count(">failed<") == 1
@@ -85,5 +85,5 @@ def test_trust_is_not_that_of_a_forgotten_trial() -> None:
     trials = [trial(0, 0.4, explanation(trust=0.25)), trial(1, None, explanation(trust=0.75))]
     assert (
         "25% of the model's predictions, at trial 0"
-        in Reader(page("w", SPACE, "minimize", trials, forgotten={1})).words
+        in Reader(page("w", SPACE, "minimize", trials, left_out={1: "forgotten"})).words
     )

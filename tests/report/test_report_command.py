@@ -12,7 +12,7 @@ from report_pages import Reader
 from typer.testing import CliRunner, Result
 
 from jumbo_bo import cli
-from jumbo_bo.studies import forget_failed
+from jumbo_bo.correct import forget_failed
 
 FILE = """
 name = "widgets"

@@ -140,7 +140,7 @@ def test_trials_of_a_deleted_runs_folder_are_started_again(study: StudyFile) -> 
     before = stored(study)
     shutil.rmtree(study.runs)
     with opened_book(study, create=False) as book:
-        found = status(study, book.trials())
+        found = status(study, book.kept())
     assert (len(found.running), len(found.interrupted)) == (0, 2)
     ending = run(study, 4, Log())
     assert (ending.reason, ending.finished) == ("budget", 4)

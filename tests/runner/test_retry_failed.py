@@ -11,13 +11,15 @@ from optuna.distributions import IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 from small_study import SPACE, Log, evaluated, new_study, stored, write_objective
 
+from jumbo_bo.correct import RETRY_OF, enqueue_failed, forget
+from jumbo_bo.data.corrections import corrections_in
 from jumbo_bo.data.storage import opened
 from jumbo_bo.errors import UserError
 from jumbo_bo.runner.book import Book, n_counted, opened_book
 from jumbo_bo.runner.build import build_optimizer
 from jumbo_bo.runner.run import run
 from jumbo_bo.space.space import Params, Space
-from jumbo_bo.studies import FORGOTTEN, RETRY_OF, enqueue_failed, forget, value
+from jumbo_bo.studies import value
 from jumbo_bo.study.study_file import StudyFile
 
 A, B, C = ({"x": x, "kind": "a"} for x in (0.25, 0.5, 0.75))
@@ -34,8 +36,7 @@ def params_of(trials: Sequence[FrozenTrial]) -> list[Params]:
 
 def forgotten(study: StudyFile) -> list[int]:
     with opened(study.address) as storage:
-        found = optuna.load_study(study_name=study.name, storage=storage).user_attrs.get(FORGOTTEN, [])
-        return list(found)
+        return sorted(corrections_in(optuna.load_study(study_name=study.name, storage=storage).user_attrs).forgotten)
 
 
 def failed(book: Book, *configurations: Params) -> None:
@@ -173,7 +174,7 @@ def test_failures_count_once_a_trial_has_a_value(study: StudyFile) -> None:
         assert n_counted(book.trials()) == 0
         book.add(TrialState.COMPLETE, C, {}, 1.0)
         assert n_counted(book.trials()) == 3
-        forget(book.storage, book.study_id, [0])
+        forget(book.storage, book.study_id, [0], "odd")
         assert n_counted(book.trials()) == 2
         assert len(book.all_trials()) == 4
 
@@ -183,7 +184,7 @@ def test_a_forgotten_configuration_of_a_finite_space_is_free_again(study: StudyF
     with opened_book(study) as book:
         failed(book, {"x": 1}, {"x": 2}, {"x": 3})
         assert book.exhausted(book.trials())
-        forget(book.storage, book.study_id, [1])
+        forget(book.storage, book.study_id, [1], "odd")
         assert not book.exhausted(book.trials())
     ending = run(study, 50, Log())
     assert evaluated(study) == [{"x": 2}]

@@ -6,11 +6,9 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import optuna
 import pytest
-from optuna.distributions import FloatDistribution
 from small_study import Log, evaluated, new_study, stored, write_objective
 
 from jumbo_bo.data.storage import opened
@@ -18,23 +16,15 @@ from jumbo_bo.errors import UserError
 from jumbo_bo.runner import coordinator
 from jumbo_bo.runner.coordinator import Ending, Running
 from jumbo_bo.runner.run import run
-from jumbo_bo.space.space import Space
 from jumbo_bo.study.study_file import StudyFile
 
 # The study is not what the file says
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"direction": "maximize"}, "has direction minimize, but .*study.toml says maximize"),
-        ({"space": Space({"x": FloatDistribution(0.0, 2.0)})}, r"x: was 0.0 to 1.0, now 0.0 to 2.0; kind: gone"),
-    ],
-)
-def test_changed_study_file(study: StudyFile, change: dict[str, Any], message: str) -> None:
+def test_changed_study_file(study: StudyFile) -> None:
     run(study, 1, Log())
-    with pytest.raises(UserError, match=message):
-        run(replace(study, **change), 2, Log())
+    with pytest.raises(UserError, match=r"has direction minimize, but .*study.toml says maximize"):
+        run(replace(study, direction="maximize"), 2, Log())
     assert len(stored(study)) == 1
 
 

@@ -11,6 +11,7 @@ from small_study import PYTHON, Log, evaluated, new_study, stored, write_objecti
 
 from jumbo_bo.errors import UserError
 from jumbo_bo.runner.book import opened_book
+from jumbo_bo.runner.kept import Kept
 from jumbo_bo.runner.people import ask
 from jumbo_bo.runner.run import run
 from jumbo_bo.runner.state import status
@@ -65,7 +66,7 @@ def test_enqueued_trials_are_still_made(one: StudyFile) -> None:
 def test_without_a_rule_nothing_is_kept(one: StudyFile) -> None:
     run(one, 2, Log())
     assert all(REMAINING not in t.user_attrs for t in stored(one))
-    assert status(one, stored(one)).to_json()["remaining"] is None
+    assert status(one, Kept(tuple(stored(one)))).to_json()["remaining"] is None
 
 
 def test_a_method_without_a_model_is_refused_before_the_first_trial(study: StudyFile) -> None:
@@ -82,7 +83,7 @@ def test_status_shows_the_last_one_and_asking_keeps_it(one: StudyFile) -> None:
     found = remaining(stored(file))
     assert found is not None
     assert (found.gain, found.trial) == (0.01, asked.number)
-    shown = json.loads(json.dumps(status(file, stored(file)).to_json()["remaining"]))
+    shown = json.loads(json.dumps(status(file, Kept(tuple(stored(file)))).to_json()["remaining"]))
     assert shown == {"gain": 0.01, "chance": found.chance, "trial": asked.number}
 
 

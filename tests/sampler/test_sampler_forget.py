@@ -9,6 +9,7 @@ from optuna.trial import TrialState, create_trial
 from sampled import SPACE, f, objective
 
 from jumbo_bo import JumboSampler, forget_failed, studies
+from jumbo_bo.data.corrections import corrections_in
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -63,7 +64,7 @@ def test_another_process_sees_what_is_forgotten(tmp_path):
     assert len(study.sampler._optimizer.told) == 4
     other = optuna.load_study(study_name="mended", storage=url)
     assert forget_failed(other) == [0, 1, 2, 3]
-    assert other.user_attrs[studies.FORGOTTEN] == [0, 1, 2, 3]
+    assert corrections_in(other.user_attrs).forgotten == {0, 1, 2, 3}
     study.sampler.sample_relative(study, study.trials[4], SPACE)
     assert study.sampler._optimizer.told == []
 

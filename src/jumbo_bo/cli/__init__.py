@@ -49,13 +49,16 @@ def _options(
 app.command(epilog=study.INIT_EXAMPLES)(study.init)
 app.command("import", epilog=study.IMPORT_EXAMPLES)(study.import_)
 app.command(epilog="Examples: `jumbo run study.toml`, `jumbo run study.toml --trials 100`")(run.run)
-app.command(epilog="Examples: `jumbo ask study.toml -n 4`, `jumbo ask study.toml --again`")(lab.ask)
+app.command(epilog="Examples: `jumbo ask study.toml -n 4`, `jumbo ask study.toml --fix optimizer=sgd`")(lab.ask)
 # A negative value is not an option.
 app.command(
     epilog="Examples: `jumbo tell study.toml 3 0.71`, `jumbo tell study.toml 4 --failed`, "
-    "`jumbo tell study.toml < results.jsonl`",
+    "`jumbo tell study.toml < results.jsonl`, `jumbo tell study.toml 3 0.17 --replace`",
     context_settings={"ignore_unknown_options": True},
 )(lab.tell)
+app.command(
+    epilog="Examples: `jumbo forget study.toml 3 4 --reason 'the pump leaked'`, `jumbo forget study.toml 3 --restore`"
+)(lab.forget)
 app.command(epilog="Examples: `jumbo status study.toml`, `jumbo status study.toml --json`")(run.status)
 app.command(epilog="Example: `jumbo dashboard study.toml --port 8081`")(run.dashboard)
 app.command(epilog="Examples: `jumbo report study.toml`, `jumbo report study.toml --output friday.html`")(report.report)

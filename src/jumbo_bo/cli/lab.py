@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
-from jumbo_bo.cli.run import StudyPath
+from jumbo_bo.cli.run import StudyPath, trials_in_words
 from jumbo_bo.cli.view import as_json, console, explained, number, settings, usable
 from jumbo_bo.errors import UserError
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
 
 
 def ask(
@@ -19,6 +23,10 @@ def ask(
         bool,
         typer.Option("--again", help="Show the open experiments (no result yet) instead of suggesting new ones."),
     ] = False,
+    fix: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Hold a parameter at a value, this time. May be repeated."),
+    ] = None,
 ) -> None:
     """Suggest the next experiments, one JSON line each, for a person to run.
 
@@ -34,7 +42,8 @@ def ask(
 
         notes = console(stderr=True)
         with opened_book(load(study), create=not again) as book:
-            found = filter(people.is_open, book.trials()) if again else people.ask(book, n, notes.print)
+            fixed = people.fixed_of(fix or (), book.file.space)
+            found = filter(people.is_open, book.trials()) if again else people.ask(book, n, notes.print, fixed)
             nothing = True
             for trial in found:
                 typer.echo(as_json(people.to_json(trial)))
@@ -56,6 +65,10 @@ def tell(
         list[str] | None,
         typer.Option(metavar="NAME=NUMBER", help="A quantity with a limit in STUDY. May be repeated."),
     ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="The trial has a result, and it is wrong: this is the right one.")
+    ] = False,
+    reason: Annotated[str, typer.Option(help="With --replace: what was wrong.", show_default=False)] = "",
 ) -> None:
     """Store the result of an experiment.
 
@@ -65,6 +78,7 @@ def tell(
     All lines are checked before the first one is stored.
     """
     with explained("tell", "Run it again for the rest; results already stored are named."), usable(study):
+        from jumbo_bo.data.corrections import shown
         from jumbo_bo.runner import people
         from jumbo_bo.runner.book import best, opened_book
         from jumbo_bo.studies import broken
@@ -79,17 +93,53 @@ def tell(
                 raise UserError("standard input is not text in UTF-8; send JSON lines") from None
         elif failed == (value is not None):
             raise UserError(f"give either a value or --failed, for example: jumbo tell {study} {trial} 0.71")
+        elif reason and not replace:
+            raise UserError("--reason is for a result that is replaced; add --replace")
         else:
             told = None if value is None else people.number_of(value)
             entries = [people.Entry("", trial, None, told, people.measured_of(measured or []))]
-        with opened_book(load(study), create=any(e.number is None for e in entries)) as book:
-            stored = people.tell(book, entries)
+        screen, own = console(), any(e.number is None for e in entries)
+        with opened_book(load(study), create=own and not replace) as book:
+            if replace:
+                for entry in people.replace(book, entries, reason):
+                    screen.print(
+                        f"{trials_in_words(entry.trials)}: {shown(entry.was)} replaced by {shown(entry.value)}"
+                    )
+            else:
+                for t in people.tell(book, entries):
+                    screen.print(f"trial {t.number}: {'failed' if t.value is None else number(t.value)}, stored")
+                    if broke := ", ".join(broken(t, book.file.space)):
+                        screen.print(f"  It does not meet {broke}: it is learned from, and not counted as the best")
             top = best(book.trials(), book.file)
-            outside = {t.number: broken(t, book.file.space) for t in stored}
-        screen = console()
-        for t in stored:
-            screen.print(f"trial {t.number}: {'failed' if t.value is None else number(t.value)}, stored")
-            if broke := ", ".join(outside[t.number]):
-                screen.print(f"  It does not meet {broke}: it is learned from, and not counted as the best")
-        if top is not None and top.value is not None:
-            screen.print(f"Best so far: {number(top.value)} in trial {top.number} ({settings(top)})")
+        _show_best(screen, top)
+
+
+def forget(
+    study: StudyPath,
+    trials: Annotated[list[int], typer.Argument(metavar="TRIAL...", help="Numbers of finished trials.")],
+    reason: Annotated[str, typer.Option(help="Why they do not count.", show_default=False)] = "",
+    restore: Annotated[bool, typer.Option("--restore", help="They count again.")] = False,
+) -> None:
+    """Mark trials as invalid: everything goes on as if they had never been.
+
+    Nothing is deleted. `jumbo status` and the report list them with the reason, and `--restore` brings them back.
+    """
+    with explained("forget"), usable(study):
+        from jumbo_bo.runner.book import best, opened_book
+        from jumbo_bo.study.study_file import load
+
+        if not (reason or restore):
+            numbers = " ".join(map(str, trials))
+            raise UserError(f"say why, for example: jumbo forget {study} {numbers} --reason 'the pump leaked'")
+        with opened_book(load(study), create=False) as book:
+            (book.restore if restore else book.forget)(trials, reason)
+            top = best(book.trials(), book.file)
+        screen, several = console(), len(set(trials)) > 1
+        done = ("count again" if several else "counts again") if restore else "forgotten"
+        screen.print(f"{trials_in_words(sorted(set(trials)))}: {done}")
+        _show_best(screen, top)
+
+
+def _show_best(screen: Console, top: FrozenTrial | None) -> None:
+    if top is not None and top.value is not None:
+        screen.print(f"Best so far: {number(top.value)} in trial {top.number} ({settings(top)})")

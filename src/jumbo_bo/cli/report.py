@@ -42,15 +42,17 @@ def report(
 
         file = load(study)
         with opened_book(file, create=False) as book:
-            trials, forgotten = book.all_trials(), book.forgotten()
+            trials, kept = book.all_trials(), book.kept()
+            left_out = dict.fromkeys(book.corrections().forgotten, "forgotten") | kept.left_out
         about = file.name, file.space, file.direction, trials
         if without_old_runs:
-            text = page(*about, forgotten=forgotten, limits=file.limits)
+            text = page(*about, left_out=left_out, limits=file.limits)
         else:
-            known = [t for t in trials if t.number not in forgotten]
-            optimizer = follow(build_optimizer(file, file.trials, console(stderr=True).print, whole=True), known)
+            note = console(stderr=True).print
+            optimizer = build_optimizer(file, file.trials, note, whole=True, earlier=kept.old_runs)
+            optimizer = follow(optimizer, kept.trials)
             stop = Stop(file.stop.gain, file.stop.chance) if file.stop else None
-            text = page(*about, optimizer, transfer(optimizer), stop, forgotten, file.limits)
+            text = page(*about, optimizer, transfer(optimizer), stop, left_out, file.limits)
         write(output, text)
         size = output.stat().st_size / 1e6
         console().print(f"Wrote {output} ({size:.1f} MB, {len(trials)} trials); open it in a browser.")

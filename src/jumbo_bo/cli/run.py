@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from importlib import import_module
@@ -103,7 +104,7 @@ def status(
 
         file = load(study)
         with opened_book(file, create=False) as book:
-            found = look(file, book.trials(), len(book.forgotten()))
+            found = look(file, book.kept(), book.corrections())
         if as_json:
             typer.echo(json.dumps(found.to_json(), indent=1))
         else:
@@ -180,6 +181,8 @@ def _show(screen: Console, found: Status) -> None:
     counts = ", ".join(f"{n} {words.get(state, state)}" for state, n in found.counts.items()) or "no trial yet"
     screen.print(f"{file.name}: {found.finished} of {file.trials} trials finished ({counts})")
     screen.print(f"stored in {shown(file.address)}")
+    if found.kept.changes:
+        screen.print(str(found.kept))
     if found.best is not None and found.best.value is not None:
         screen.print(
             f"\nBest ({file.direction}): {result(found.best, file.limits)} in trial {found.best.number}", style="green"
@@ -200,6 +203,10 @@ def _show(screen: Console, found: Status) -> None:
             screen.print(f"\n{title}:")
         for t in trials:
             screen.print(f"  trial {t.number}, {_since(t)}: {settings(t)}")
+    if found.corrections:
+        screen.print("\nCorrected:")
+    for entry in found.corrections:
+        screen.print(f"  {trials_in_words(entry.trials)}: {entry}")
     values = [t.value for t in (found.best, *found.last) if t is not None and t.value is not None]
     if found.last:
         screen.print("\nLast results:")
@@ -214,6 +221,10 @@ def _since(trial: FrozenTrial) -> str:
     if trial.datetime_start is None:
         return "not started"
     return f"for {duration(time.time() - trial.datetime_start.timestamp())}"
+
+
+def trials_in_words(numbers: Sequence[int]) -> str:
+    return f"{'trial' if len(numbers) == 1 else 'trials'} {', '.join(map(str, numbers))}"
 
 
 def _engine(name: EngineName, address: str | None) -> Engine | None:

@@ -17,10 +17,12 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.corrections import corrections_in
 from jumbo_bo.data.files import File, PathLike, count_rows, files_of, readable, row_in, scan, task_names
 from jumbo_bo.data.frames import Columns, Options, Source, closest, has_column, text_or_typed
 from jumbo_bo.data.history import History, checked, collected, from_source, with_limits
 from jumbo_bo.data.reading_bar import reading_bar
+from jumbo_bo.data.spaces import spaces_in
 from jumbo_bo.data.stream import Collector
 from jumbo_bo.data.summary import Dropped
 from jumbo_bo.errors import InputError, MissingFile, masked
@@ -35,6 +37,7 @@ else:
 
 FAILED = "trial failed"
 MEASURED = "measured"  # user attribute: quantity -> value
+Result = tuple[FrozenTrial, tuple[float | None, str]]  # its value, or why it has none
 OBJECTIVE = "(objective)"  # column of a study's values; cannot collide with a parameter called 'value'
 
 
@@ -78,7 +81,8 @@ def from_study(
     """Each study is a task with its own direction; `target` names the one that is the new problem itself.
 
     Pruned trials count with their last intermediate value; failed ones tell where trials fail; unfinished ones are left
-    out. Both are counted. What was measured with the trials, or set as their constraints, is read as well.
+    out. Both are counted. Corrected trials count as corrected, forgotten ones not at all. What was measured with the
+    trials, or set as their constraints, is read as well.
     Options: rename, fill, on_bad_rows, as in `History.from_frame`.
     """
     several = [studies] if isinstance(studies, optuna.Study) else list(studies)
@@ -129,26 +133,30 @@ def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> Hi
             f"study {name!r} has {len(study.directions)} objectives, but only one can be used; pass "
             "study.trials_dataframe() to History.from_frame with objective= one of its values_ columns"
         )
-    trials = study.get_trials(deepcopy=False)
-    outcomes = [outcome(trial) for trial in trials]
-    towards = replace(options, direction=study.direction.name.lower())
-    history = _table(name, list(zip(trials, outcomes, strict=True)), space, towards)
-    quantities: dict[str, list[tuple[FrozenTrial, tuple[float | None, str]]]] = {}
+    attributes, direction = study.user_attrs, study.direction.name.lower()
+    trials = corrections_in(attributes).counting(study.get_trials(deepcopy=False))
+    own = [spaces_in(attributes).read(t) for t in trials]
+    return _from_trials(own, f"study {name!r}", name, space, replace(options, direction=direction))
+
+
+def from_trials(trials: Iterable[FrozenTrial], name: str, space: Space, direction: str, **columns: Any) -> History:
+    """Trials as the task of this name. Options as in `from_study`."""
+    return _from_trials(list(trials), name, name, space, Columns.of({**columns, "direction": direction}))
+
+
+def _from_trials(trials: Sequence[FrozenTrial], where: str, name: str, space: Space, options: Columns) -> History:
+    """With what was measured with them."""
+    history = _table(where, name, [(t, outcome(t)) for t in trials], space, options)
+    quantities: dict[str, list[Result]] = {}
     for trial in trials:
         for quantity, number in measured(trial).items():
             quantities.setdefault(quantity, []).append((trial, (number, "")))
     its = replace(options, direction="minimize")
-    limits = {q: _table(name, found, space, its) for q, found in quantities.items()}
+    limits = {q: _table(where, name, found, space, its) for q, found in quantities.items()}
     return replace(history, limits=limits) if limits else history
 
 
-def _table(
-    name: str,
-    results: Sequence[tuple[FrozenTrial, tuple[float | None, str]]],
-    space: Space,
-    options: Columns,
-) -> History:
-    """From the trials with their results, a value or why there is none."""
+def _table(where: str, name: str, results: Iterable[Result], space: Space, options: Columns) -> History:
     left_out: dict[str, list[FrozenTrial]] = {}  # by reason
     usable: list[tuple[FrozenTrial, float]] = []
     for trial, (value, reason) in results:
@@ -157,9 +165,9 @@ def _table(
         else:
             left_out.setdefault(reason, []).append(trial)
     numbers = [trial.number for trial, _ in usable]
-    skipped = tuple(Dropped(why, len(t), f"study {name!r} trial {t[0].number}") for why, t in left_out.items())
+    skipped = tuple(Dropped(why, len(t), f"{where} trial {t[0].number}") for why, t in left_out.items())
     failed = tuple(_points([t.params for t in left_out.get(FAILED, ())], space, options))
-    source = Source(f"study {name!r}", name, lambda i: f"trial {numbers[i]}", skipped, failed)
+    source = Source(where, name, lambda i: f"trial {numbers[i]}", skipped, failed)
     params = dict.fromkeys(p for trial, _ in usable for p in trial.params) if usable else dict.fromkeys(space.names)
     table = [text_or_typed(p, [trial.params.get(p) for trial, _ in usable]) for p in params]
     table.append(pl.Series(OBJECTIVE, [value for _, value in usable], dtype=pl.Float64))

@@ -31,6 +31,7 @@ from jumbo_bo.search.acquisition import (
     ucb,
 )
 from jumbo_bo.search.argmax import Best, Domain, Finite, sobol
+from jumbo_bo.space.beliefs import Beliefs
 from jumbo_bo.space.space import Space
 
 Array = npt.NDArray[np.float64]
@@ -40,6 +41,7 @@ Chance = Callable[[Array], Array]  # x (m, D) -> probability of success (m,)
 Schedule = Literal["paper", "anytime", "theory"]
 
 UNSCALED = Warp(0, 0.0, 1.0)
+FADE = 3.0  # trials: the power of a belief before the second one is this
 RESTART = 10  # every so many trials a model is searched from scratch, in between from the last optimum
 APART = 64  # points that each of the first ones of a space with constraints is chosen from
 FOLLOW_UP = 10  # iterations of a fit in between: one trial moves the optimum little
@@ -75,6 +77,7 @@ class View:
     unknown: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))  # rows of u that `fit` left out
     warp: Warp = UNSCALED  # of the values to z
     limits: Limits | None = None  # on quantities that are measured with every trial
+    beliefs: Beliefs | None = None  # of the user; the block 'belief' has their logarithm
 
     @property
     def rng(self) -> np.random.Generator:
@@ -100,6 +103,21 @@ class View:
             return u
         kept: Array = u[self.space.allowed(u)]
         return kept if len(kept) else u
+
+    @property
+    def credence(self) -> Array:  # -> (b,)
+        """The power of each belief: it fades as trials come in, at once when the best of them contradicts it."""
+        if self.beliefs is None:
+            return np.zeros(0)
+        best = self.beliefs.log_pi(self.hints[:1])
+        return FADE / self.t * (np.exp(best[0]) if len(best) else np.ones(best.shape[1]))
+
+    def weighed(self, score: Score) -> Score:
+        """A score on a log scale, or in standard deviations, with what the user believes."""
+        if self.beliefs is None:
+            return score
+        power = self.credence
+        return lambda blocks: score(blocks) + blocks["belief"] @ power
 
     def width(self, block: str) -> int:
         return int(self.domain.featurise(self.u[:0])[block].shape[1])
@@ -192,6 +210,7 @@ class Recipe:
     old_scale: ClassVar[bool] = False  # z is scaled with the help of the old tasks, not by the new values alone
     models_failures: ClassVar[bool] = False  # they are not values for it, see `View.failed`
     keeps_limits: ClassVar[bool] = False  # it searches where `View.limits` are met
+    weighs_beliefs: ClassVar[bool] = False  # what the user believes counts, see `View.weighed`
     most_trials: ClassVar[int | None] = None  # that a GP it fits is conditioned on, see `View.unknown`; None: all
 
     @property
@@ -231,7 +250,8 @@ class Recipe:
 
 def most_promising(view: View, surrogate: Surrogate, beta: float, note: str = "", score: Score | None = None) -> Choice:
     """The free point with the largest upper confidence bound, or with the largest of another score."""
-    best = view.domain.argmax(score or ucb(surrogate.predict, beta), view.rng, view.hints, view.taken)
+    weighed = view.weighed(score or ucb(surrogate.predict, beta))
+    best = view.domain.argmax(weighed, view.rng, view.hints, view.taken)
     return Choice(best, surrogate, beta, note=note)
 
 
@@ -248,6 +268,8 @@ def spread(view: View, k: int, n: int = 1) -> Choice:
         point = well_apart(view.space, max(n, k + 1), rng)[k]
     else:
         point = sobol(view.space.d, 1 << n.bit_length(), rng)[k]
+    if view.beliefs is not None and k == 0:  # the others tell whether it is right
+        point = view.beliefs.placed(point)
     return Choice(closest(view, point), note=f"Initial point {k + 1} of {n}, spread evenly over the space")
 
 
@@ -268,8 +290,7 @@ def closest(view: View, u: Array) -> Best:  # (d,) ->
     target = view.space.transform(u[None])
 
     def nearness(blocks: Blocks) -> Array:
-        distance: Array = np.sum((blocks["x"] - target) ** 2, axis=1)
-        return -distance
+        return np.asarray(-np.sum((blocks["x"] - target) ** 2, axis=1))
 
     if isinstance(view.domain, Finite):
         return view.domain.argmax(nearness, view.rng, view.hints, view.taken)

@@ -25,6 +25,8 @@ class GPUCB(Recipe):
     initial: int = 3
     paper_fit: bool = False  # isotropic, 100 Adam steps
 
+    weighs_beliefs = True
+
     def __call__(self, view: View) -> Choice:
         if first := space_filling(view, self.initial):
             return first

@@ -78,6 +78,7 @@ class JumboMixture(NetRecipe):
     old_scale = True
     models_failures = True
     keeps_limits = True
+    weighs_beliefs = True
     most_trials = 2_000  # a suggestion then takes about half a second
 
     def check(self, history: History) -> None:
@@ -212,7 +213,7 @@ def _of_shortlist(view: View, cube: Cube, gps: Weighted, chance: Chance | None) 
         of_trials = improvement(gps, top, may_repeat=True), mixture(gps)
         score, surrogate = of_trials if len(view.u) else _first(before)
         return Shortlist(
-            cube, cube.search(worthwhile(before, score, chance), before.rng, before.hints), gps, top
+            cube, cube.search(_worth(before, score, chance), before.rng, before.hints), gps, top
         ), surrogate
 
     found, surrogate = view.latest("shortlist", (len(view.u), len(view.failed)), searched)
@@ -231,8 +232,8 @@ def _searched_again(view: View, found: Shortlist, chance: Chance | None) -> tupl
     if view.limits is not None:
         values = values[view.limits.counting(view.pending, pending)[len(view.u) :]]
     top = float(np.max(values, initial=found.top))
-    again = worthwhile(view, improvement(told, top, may_repeat=True, predict=found.joined), chance)
-    score = worthwhile(view, improvement(told, top, may_repeat=True), chance)
+    again = _worth(view, improvement(told, top, may_repeat=True, predict=found.joined), chance)
+    score = _worth(view, improvement(told, top, may_repeat=True), chance)
 
     def searched() -> Pool:
         if from_scratch(k - 1):
@@ -263,7 +264,7 @@ def _nearby(view: View, gp: GP, u: Array, left: npt.NDArray[np.intp]) -> npt.NDA
 
 def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None, bound: Score | None = None) -> Choice:
     """`bound` is nowhere below the score; it is for tables."""
-    score, bound = worthwhile(view, score, chance), bound and possible(bound, chance)  # a chance is at most 1
+    score, bound = _worth(view, score, chance), bound and possible(bound, chance)  # all that it leaves out is at most 1
     search, where = view.domain, (view.rng, view.hints, view.taken)
     if bound and isinstance(search, Finite):
         best = search.argmax(score, *where, bounds=_bounds(view, search, bound))
@@ -284,3 +285,8 @@ def _bounds(view: View, table: Finite, bound: Score) -> Array:  # -> (N,)
     if len(view.unknown):
         return bound(table.rough).astype(float)
     return view.while_pending_grows("bounds", lambda: bound(table.rough).astype(float))
+
+
+def _worth(view: View, score: Score, chance: Chance | None) -> Score:
+    """What the user believes counts as well."""
+    return view.weighed(worthwhile(view, score, chance))

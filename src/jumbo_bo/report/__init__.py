@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from jumbo_bo.explain import without_nan
 from jumbo_bo.optimizer import Direction, Optimizer
 from jumbo_bo.paths import at_home, whole
 from jumbo_bo.report import sections
-from jumbo_bo.report.rows import counted, rows
+from jumbo_bo.report.rows import NOTHING, counted, rows
 from jumbo_bo.report.verdict import Stop, verdict
 from jumbo_bo.space.space import Space
 from jumbo_bo.transfer import TransferReport
@@ -44,15 +44,15 @@ def page(
     optimizer: Optimizer | None = None,
     transfer: TransferReport | None = None,
     stop: Stop | None = None,
-    forgotten: Collection[int] = (),
+    left_out: Mapping[int, str] = NOTHING,
     limits: Sequence[Limit] = (),
 ) -> str:
     """The whole page. The optimizer, which was told the trials, gives the old runs and their net for the map, what is
     left to gain, and what the model says of each parameter; `transfer(optimizer)` whether the old runs helped; `stop`
-    the gain that matters; `limits` what else was measured. Trials with forgotten numbers (`studies.forgotten`) are
-    listed, but not drawn."""
-    found = rows(trials, space, direction, forgotten, limits)
-    drawn = [row for row in found if row.number not in forgotten]
+    the gain that matters; `limits` what else was measured. Trials that are left out, number -> "forgotten" or "earlier"
+    (of an earlier space), are listed, but not drawn."""
+    found = rows(trials, space, direction, left_out, limits)
+    drawn = [row for row in found if row.number not in left_out]
     shown = [
         sections.summary_section(found, transfer, verdict(drawn, trials, direction, optimizer, stop)),
         sections.progress_section(drawn, direction),

@@ -8,13 +8,15 @@ Notation
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.corrections import CORRECTED
 from jumbo_bo.data.limits import Limit, met
 from jumbo_bo.data.readers import measured
 from jumbo_bo.explain import Explanation
@@ -29,11 +31,13 @@ WORDS = {
     TrialState.WAITING: "waiting",
 }
 
+NOTHING: Mapping[int, str] = MappingProxyType({})
+
 
 @dataclass(frozen=True, eq=False)
 class Row:
     number: int
-    state: str  # one of WORDS, or "forgotten"
+    state: str  # one of WORDS, or "forgotten", or "earlier": of an earlier space
     value: float
     params: Mapping[str, Any]
     u: Array
@@ -54,7 +58,7 @@ def rows(
     trials: Sequence[FrozenTrial],
     space: Space,
     direction: str,
-    forgotten: Collection[int] = (),
+    left_out: Mapping[int, str] = NOTHING,
     limits: Sequence[Limit] = (),
 ) -> list[Row]:
     found, best = [], math.nan
@@ -62,7 +66,7 @@ def rows(
         y = value(trial)
         y = y if math.isfinite(y) else math.nan
         state = "failed" if trial.state == TrialState.COMPLETE and math.isnan(y) else WORDS[trial.state]
-        state = "forgotten" if trial.number in forgotten else state
+        state = left_out.get(trial.number, state)
         quantities = {name: q for name, q in measured(trial).items() if name in {limit.name for limit in limits}}
         meets, outside = met(limits, quantities), broken(trial, space)
         better = state == "done" and not (y >= best if direction == "minimize" else y <= best)
@@ -72,10 +76,11 @@ def rows(
         params = {**_suggested(trial), **trial.system_attrs.get("fixed_params", {}), **trial.params}
         if trial.state != TrialState.WAITING:  # an enqueued one may lack the parameters that decide
             params = space.present(params)
-        why = " ".join(str(trial.user_attrs[key]) for key in (WHY, "error") if key in trial.user_attrs)
-        why += f" It does not meet {', '.join(outside)}." if outside else ""
+        said = [str(trial.user_attrs[key]) for key in (WHY, "error") if key in trial.user_attrs]
+        said += [f"It does not meet {', '.join(outside)}."] if outside else []
+        said += [f"Corrected: {text}." for text in trial.user_attrs.get(CORRECTED, ())]
         u, took = _place(params, space), _seconds(trial)
-        row = Row(trial.number, state, y, params, u, why, reasons, improved, took, quantities, meets)
+        row = Row(trial.number, state, y, params, u, " ".join(said), reasons, improved, took, quantities, meets)
         found.append(row)
     return found
 

@@ -66,7 +66,7 @@ def _trusted(found: Sequence[Row], transfer: TransferReport | None) -> tuple[str
     """How far the old runs are trusted: now, or when the last trial was suggested."""
     if transfer is not None and math.isfinite(transfer.trust):
         return f"{transfer.trust:.0%}", "of the model's predictions, now"
-    for row in reversed([row for row in found if row.state != "forgotten"]):
+    for row in reversed([row for row in found if row.state not in ("forgotten", "earlier")]):
         if row.reasons is not None and row.reasons.trust is not None:
             return f"{row.reasons.trust:.0%}", f"of the model's predictions, at trial {row.number}"
         if row.reasons is not None and row.reasons.inside_gate is not None:

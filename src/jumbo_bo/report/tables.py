@@ -30,7 +30,7 @@ def lead(said: Verdict) -> str:
 def cards(rows: Sequence[Row], trust: tuple[str, str], said: Verdict, transfer: str) -> str:
     top = best(rows)
     first = ("Best value", number(top.value), f"trial {top.number}") if top else ("Best value", "none yet", "")
-    states = ("done", "failed", "pruned", "running", "waiting", "forgotten")
+    states = ("done", "failed", "pruned", "running", "waiting", "forgotten", "earlier")
     counts = {state: sum(row.state == state for row in rows) for state in states}
     others = ", ".join(f"{n} {state}" for state, n in counts.items() if state != "done" and (n or state == "failed"))
     small = [first, ("Trials done", str(counts["done"]), others), ("Trust in the old runs", *trust)]

@@ -18,26 +18,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import optuna
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage, RDBStorage, get_storage
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from jumbo_bo.correct import forget, replace_values, restore, retry_failed
+from jumbo_bo.data.corrections import Correction, Corrections, corrections
 from jumbo_bo.data.limits import met
 from jumbo_bo.data.readers import MEASURED, measured
+from jumbo_bo.data.spaces import spaces_in
 from jumbo_bo.data.storage import cause_of, checked, database_errors, opened, shown, sqlite_file
 from jumbo_bo.errors import UserError
-from jumbo_bo.extras import require
-from jumbo_bo.methods import METHODS
+from jumbo_bo.runner.checked import check_packages, check_study
+from jumbo_bo.runner.kept import Kept, Sorter
+from jumbo_bo.search.candidates import agrees, having, points
 from jumbo_bo.space.space import Params
-from jumbo_bo.studies import broken, configuration, decide, forgotten, remembered, retry_failed, unused
-from jumbo_bo.study.study_file import StudyFile, check_space, space_record
+from jumbo_bo.studies import broken, configuration, decide, remembered
+from jumbo_bo.study.study_file import StudyFile
 
 if TYPE_CHECKING:  # `jumbo status` and `tell` do not load the models
     from jumbo_bo.optimizer import Optimizer
 
-SPACE = "space"  # user attribute of the study
 RUNNER, SECONDS, ERROR = "runner", "seconds", "error"
 MARK = "claimed by "
 BUSY = 2000  # milliseconds until a locked SQLite file is reported; the patience above that is the caller's
@@ -62,19 +63,45 @@ class Book:
     file: StudyFile
     storage: BaseStorage
     study_id: int
+    sorter: Sorter
+    news: bool = False  # the space is another one than when the study was last opened for a suggestion
 
     def trials(self) -> list[FrozenTrial]:
-        """Those that count: without the forgotten ones."""
+        """Those that count, as they were corrected."""
+        return list(self.kept().trials)
+
+    def kept(self) -> Kept:
+        """What is kept as what, where the space has changed."""
         with self._usable():
-            return remembered(self.storage, self.study_id)
+            return self.sorter.sort(remembered(self.storage, self.study_id))
+
+    def old_runs(self) -> tuple[FrozenTrial, ...]:
+        """Trials of another space than the present one, which are old runs."""
+        return self.kept().old_runs if self.sorter.changed else ()
 
     def all_trials(self) -> list[FrozenTrial]:
+        """Also the forgotten ones."""
         with self._usable():
-            return self.storage.get_all_trials(self.study_id, deepcopy=False)
+            trials = self.corrections().applied(self.storage.get_all_trials(self.study_id, deepcopy=False))
+            return list(map(self.sorter.seen, trials))
 
-    def forgotten(self) -> frozenset[int]:
+    def corrections(self) -> Corrections:
         with self._usable():
-            return forgotten(self.storage, self.study_id)
+            return corrections(self.storage, self.study_id)
+
+    def replace(self, values: Mapping[int, float | None], why: str) -> list[Correction]:
+        """Other values for finished trials, by number. No value: it failed."""
+        with self._usable():
+            return replace_values(self.storage, self.study_id, values, why)
+
+    def forget(self, numbers: Sequence[int], why: str) -> None:
+        with self._usable():
+            forget(self.storage, self.study_id, numbers, why)
+
+    def restore(self, numbers: Sequence[int], why: str) -> None:
+        """Forgotten trials count again."""
+        with self._usable():
+            restore(self.storage, self.study_id, numbers, why)
 
     def retry_failed(self) -> list[int]:
         """Forgets the failed trials and enqueues their configurations again. The numbers of the failed ones."""
@@ -89,16 +116,23 @@ class Book:
         value: float | None = None,
         measured: Mapping[str, float] | None = None,
     ) -> FrozenTrial:
+        dists, stored = self.file.space.distributions, {name: self._stored(name) for name in params}
         template = create_trial(
             state=state,
             value=value,
-            params=params,
-            distributions={name: self.file.space.distributions[name] for name in params},
+            params={stored[name]: setting for name, setting in params.items()},
+            distributions={stored[name]: dists[name] for name in params},
             user_attrs={**user, **({MEASURED: dict(measured)} if measured else {})},
             constraints=self._excess(measured or {}),
         )
         with self._usable():
-            return self.storage.get_trial(self.storage.create_new_trial(self.study_id, template_trial=template))
+            return self._trial(self.storage.create_new_trial(self.study_id, template_trial=template))
+
+    def _stored(self, name: str) -> str:
+        return self.sorter.spaces.stored_as.get(name, name)
+
+    def _trial(self, trial_id: int) -> FrozenTrial:
+        return self.sorter.spaces.read(self.storage.get_trial(trial_id))
 
     def reserve(self, user: Mapping[str, Any]) -> FrozenTrial:
         """A running trial whose parameters are not decided yet: other processes know that one is coming."""
@@ -121,16 +155,16 @@ class Book:
         decided = self.complete(trial, suggestion.params)
         return Decision(optimizer, decided, [decided if t.number == decided.number else t for t in trials])
 
-    def exhausted(self, trials: Iterable[FrozenTrial]) -> bool:
-        """Whether every configuration that may be tried is tried or being tried."""
-        space, listed = self.file.space, self.file.listed
-        if self.file.n_configurations is None:
+    def exhausted(self, trials: Iterable[FrozenTrial], fixed: Params | None = None) -> bool:
+        """Whether every configuration that may be tried, with these values, is tried or being tried."""
+        space, listed, held = self.file.space, self.file.listed, fixed or {}
+        wanted = None if listed is None else points(space, having(space, listed, held))
+        n = space.count(held) if fixed and wanted is None else self.file.n_configurations
+        if n is None:
             return False
-        found = (configuration(t, space) for t in trials if not broken(t, space))
-        tried = {space.encode(params).tobytes() for params in found if params}
-        if listed is not None:
-            return tried >= {space.encode(params).tobytes() for params in listed}
-        return len(tried) >= self.file.n_configurations
+        found = [params for t in trials if not broken(t, space) and (params := configuration(t, space))]
+        tried = points(space, [params for params in found if agrees(space, params, held)])
+        return len(tried) >= n if wanted is None else tried >= wanted
 
     def claim(self, waiting: FrozenTrial, ours: Mapping[str, str]) -> bool:
         """Makes an enqueued trial ours, False when another process was faster.
@@ -152,8 +186,9 @@ class Book:
         with self._usable():
             for name, dist in self.file.space.distributions.items():
                 if name in params and name not in trial.params:
-                    self.storage.set_trial_param(trial._trial_id, name, dist.to_internal_repr(params[name]), dist)
-            return self.storage.get_trial(trial._trial_id)
+                    setting = dist.to_internal_repr(params[name])
+                    self.storage.set_trial_param(trial._trial_id, self._stored(name), setting, dist)
+            return self._trial(trial._trial_id)
 
     def _excess(self, measured: Mapping[str, float]) -> dict[str, float]:
         """As Optuna keeps constraints, for `Study.best_trial` and its plots."""
@@ -178,9 +213,9 @@ class Book:
                     self.storage.set_trial_system_attr(trial._trial_id, f"constraints:{name}", excess)
                 self.storage.set_trial_state_values(trial._trial_id, state, None if value is None else [value])
             except UpdateFinishedTrialError:  # perhaps by us, and only the answer was lost
-                told = self.storage.get_trial(trial._trial_id)
+                told = self._trial(trial._trial_id)
                 return told if (told.state, told.value) == (state, value) else None
-            return self.storage.get_trial(trial._trial_id)
+            return self._trial(trial._trial_id)
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
@@ -210,55 +245,12 @@ def opened_book(file: StudyFile, create: bool = True) -> Iterator[Book]:
             storage.engine.dispose()  # the connections from before
         try:
             cached = get_storage(storage)  # finished trials are read once
-            _check_study(file, cached, create)
-            yield Book(file, cached, cached.get_study_id_from_name(file.name))
+            news = check_study(file, cached, create)
+            study_id = cached.get_study_id_from_name(file.name)
+            attributes = cached.get_study_user_attrs(study_id)
+            yield Book(file, cached, study_id, Sorter(file, spaces_in(attributes)), news)
         except StorageTrouble as trouble:
             raise trouble.error  # noqa: B904 (`from None` would forget its cause, with which `opened` explains it)
-
-
-def check_packages(file: StudyFile) -> None:
-    """What the method needs is installed: known before a file is made."""
-    require(f"method = {file.method!r}", *METHODS[file.method].needs)
-
-
-def _check_study(file: StudyFile, storage: BaseStorage, create: bool) -> None:
-    known = [s.study_name for s in storage.get_all_studies()]
-    if not create and file.name not in known:
-        others = f"; it has {', '.join(map(repr, sorted(known)[:5]))}" if known else ""
-        raise UserError(
-            f"there is no study {file.name!r} in {shown(file.address)} yet{others}. Start it with "
-            f"`jumbo run {file.path}` or `jumbo ask {file.path}`"
-        )
-    if file.name in known:  # without a write: who only looks may not be allowed to
-        study = optuna.load_study(storage=storage, study_name=file.name)
-    else:
-        study = optuna.create_study(
-            storage=storage, study_name=file.name, direction=file.direction, load_if_exists=True
-        )
-    if study.directions != [StudyDirection[file.direction.upper()]]:
-        found = " and ".join(d.name.lower() for d in study.directions)
-        raise UserError(
-            f"the study {file.name!r} in {shown(file.address)} has direction {found}, but {file.path} says "
-            f"{file.direction}. Change it back, or give the study a new name"
-        )
-    kept = study.user_attrs.get(SPACE)
-    check_space(kept, file.space)
-    if kept is None:
-        _check_foreign(file, study)
-        if create:
-            study.set_user_attr(SPACE, space_record(file.space))
-
-
-def _check_foreign(file: StudyFile, study: optuna.Study) -> None:
-    """A study made by another program is welcome when its trials are points of the space."""
-    decided = [t for t in study.get_trials(deepcopy=False) if t.params]
-    if decided and all(configuration(t, file.space) is None for t in decided):
-        number, problem = next(iter(unused(decided, file.space)), (decided[0].number, "other parameters"))
-        raise UserError(
-            f"none of the {len(decided)} trials of the study {file.name!r} in {shown(file.address)} fits this "
-            f"space: trial {number} has {', '.join(map(repr, decided[0].params))} ({problem}). That is a different "
-            "study; give this one a new name"
-        )
 
 
 def best(trials: Sequence[FrozenTrial], file: StudyFile) -> FrozenTrial | None:

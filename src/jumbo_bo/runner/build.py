@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from optuna.trial import FrozenTrial
+
 import jumbo_bo
 from jumbo_bo.data.history import History
 from jumbo_bo.data.states import State, look
@@ -21,17 +23,25 @@ from jumbo_bo.learning.training import JUDGED_FROM
 from jumbo_bo.measured import quantity_history
 from jumbo_bo.methods import METHODS, Recipe
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.runner.kept import old_runs
 from jumbo_bo.study.study_file import StudyFile
 from jumbo_bo.wording import learned
 
 READING = 1  # to be raised when the same files would be read differently, or something else is kept of them
 
 
-def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None], whole: bool = False) -> Optimizer:
+def build_optimizer(
+    file: StudyFile,
+    limit: int,
+    note: Callable[[str], None],
+    whole: bool = False,
+    earlier: Sequence[FrozenTrial] = (),
+) -> Optimizer:
     """Reads the old runs and learns from them, which takes a while the first time. `whole`: with all rows of the old
-    runs, not only what suggestions need of them."""
+    runs, not only what suggestions need of them. `earlier`: trials of the study itself that are old runs by now."""
     folder, recipe, paths = cache.default_folder(), METHODS[file.method], _paths(file)
-    place = folder / f"{_key(file)}.runs"
+    own = old_runs(file, earlier)
+    place = folder / f"{_key(file, own)}.runs"
     history: History | Remembered | None = None
     if paths and not whole:
         history = _remembered(place, paths, recipe, file)
@@ -39,7 +49,7 @@ def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None], wh
     if history is None:
         with suppress(OSError):  # reading them will say it better
             files = look(paths)
-        history = file.history()
+        history = _combined(file.history(), own, recipe, note)
     optimizer = Optimizer(
         file.space,
         history,
@@ -51,6 +61,7 @@ def build_optimizer(file: StudyFile, limit: int, note: Callable[[str], None], wh
         cache=folder,
         bounds=file.bounds or (None, None),
         limits={limit.name: limit.ends for limit in file.limits} or None,
+        beliefs=file.beliefs,
     )
     if isinstance(history, History):
         _learn(optimizer, history, note)
@@ -99,12 +110,27 @@ def _paths(file: StudyFile) -> tuple[Path, ...]:
         return ()
 
 
-def _key(file: StudyFile) -> str:
+def _combined(
+    history: History | None, own: History | None, recipe: Recipe, note: Callable[[str], None]
+) -> History | None:
+    if own is None:
+        return history
+    both = own if history is None else history + own
+    try:
+        recipe.check(both)
+    except UserError as error:
+        note(f"The study's trials in an earlier space are not used as old runs: {error}")
+        return history
+    return both
+
+
+def _key(file: StudyFile, own: History | None) -> str:
     """By all that decides how files are read and what is learned from them."""
     sources = [[source.kind, source.where, dict(source.options)] for source in file.old_runs]
     learning = METHODS[file.method].learning
     limits = [[limit.name, limit.direction] for limit in file.limits]
     study = [str(file.folder), file.direction, file.method, file.seed, file.space.fingerprint]
-    told = [READING, FORMAT, jumbo_bo.__version__, study, learning, sources, *([limits] if limits else [])]
+    told = [READING, FORMAT, jumbo_bo.__version__, study, learning, sources]
+    told += [*([own.fingerprint] if own else []), *([limits] if limits else [])]
     text = json.dumps(told, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -222,7 +222,7 @@ class Coordinator:
 
     def _optimizer(self) -> Optimizer:
         if self.optimizer is None:
-            self.optimizer = build_optimizer(self.file, self.limit, self.watch.note)
+            self.optimizer = build_optimizer(self.file, self.limit, self.watch.note, earlier=self.book.old_runs())
         return self.optimizer
 
     # The study

@@ -9,12 +9,15 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.corrections import Correction
+from jumbo_bo.data.frames import closest
 from jumbo_bo.data.limits import checked_measured
 from jumbo_bo.errors import QUOTED, InputError, UserError, brief, clip
+from jumbo_bo.held import holding
 from jumbo_bo.inputs import from_json
 from jumbo_bo.runner.book import ERROR, Book, runner
 from jumbo_bo.runner.stopping import Stopping
-from jumbo_bo.space.space import Params
+from jumbo_bo.space.space import Params, Space
 from jumbo_bo.studies import NUMBERS, WHY, follow
 from jumbo_bo.study.study_file import StudyFile
 
@@ -23,23 +26,47 @@ SAID = ("why", "predicted", "limits")  # by `jumbo ask`
 EXAMPLE = '{"trial": 3, "value": 0.71}'
 
 
-def ask(book: Book, n: int, note: Callable[[str], None]) -> Iterator[FrozenTrial]:
-    """n new open trials, each in the study before it is returned."""
+def ask(book: Book, n: int, note: Callable[[str], None], fixed: Params | None = None) -> Iterator[FrozenTrial]:
+    """n new open trials with these values, each in the study before it is returned."""
     from jumbo_bo.runner.build import build_optimizer  # the models, which `tell` and `status` do not need
 
-    optimizer = build_optimizer(book.file, book.file.trials, note)
-    stopping = Stopping(book.file.stop)
-    trials = book.trials()
+    kept = book.kept()
+    if book.news:
+        note(str(kept))
+    optimizer = build_optimizer(book.file, book.file.trials, note, earlier=kept.old_runs)
+    stopping, trials = Stopping(book.file.stop), list(kept.trials)
     for _ in range(n):
-        if book.exhausted(trials):
+        if book.exhausted(trials, fixed):
+            which = "configurations with these values" if fixed else f"{book.file.n_configurations:,} configurations"
             raise UserError(
-                f"all {book.file.n_configurations:,} configurations have been tried or are open; see the results with "
-                f"`jumbo status {book.file.path}`"
+                f"all {which} have been tried or are open; see the results with `jumbo status {book.file.path}`"
             )
         optimizer = follow(optimizer, trials)
         stopping.look(optimizer)
-        optimizer, trial, trials = book.decide(optimizer, book.reserve(stopping.attributes()))
+        trial = book.reserve(stopping.attributes())
+        chooser = holding(optimizer, fixed, trial.number) if fixed else optimizer
+        chooser, trial, trials = book.decide(chooser, trial)
+        optimizer = optimizer if fixed else chooser
         yield trial
+
+
+def fixed_of(texts: Iterable[str], space: Space) -> Params:
+    """Values such as 'optimizer=sgd'."""
+    found: Params = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UserError(f"--fix {text} has no '='; write --fix {space.names[0]}=VALUE")
+        if name not in space.distributions:
+            raise UserError(f"--fix {text}: there is no parameter {name!r}{closest(name, space.names)}")
+        axis = space.axes[space.names.index(name)]
+        (u,) = axis.encode([value])
+        if not math.isfinite(u):
+            raise UserError(f"--fix {text}: expected {axis.describe()}")
+        if name in found:
+            raise UserError(f"--fix names {name!r} twice")
+        found[name] = axis.decode(float(u))
+    return found
 
 
 def is_open(trial: FrozenTrial) -> bool:
@@ -127,28 +154,55 @@ def measured_of(texts: Sequence[str]) -> dict[str, float]:
 
 def tell(book: Book, entries: Sequence[Entry]) -> list[FrozenTrial]:
     """The trials as they are stored now. All entries are checked before the first one is written."""
-    trials, forgotten = {t.number: t for t in book.all_trials()}, book.forgotten()
-    seen: dict[int, str] = {}
-    for entry in entries:
+    trials, forgotten = {t.number: t for t in book.all_trials()}, book.corrections().forgotten
+    for entry in _once_each(entries):
         if entry.number is not None:
             if entry.number in forgotten:
                 raise UserError(
-                    f"{entry.where}trial {entry.number} failed and is forgotten; report its value as a separate "
-                    'experiment, with "params" instead of "trial"'
+                    f"{entry.where}trial {entry.number} is forgotten; restore it first (`jumbo forget "
+                    f"{book.file.path} {entry.number} --restore`), or report the value as a separate experiment, with "
+                    '"params" instead of "trial"'
                 )
             _check_open(book.file, trials, entry)
-            if entry.number in seen:
-                raise UserError(
-                    f"{entry.where}trial {entry.number} appears twice; the other is in {seen[entry.number]}"
-                )
-            seen[entry.number] = entry.where.rstrip(": ")
-    for entry in entries:
         try:
             checked_measured(entry.measured, book.file.limits)
         except InputError as error:
             raise UserError(f"{entry.where}{error}") from None
     points = [_checked_params(book.file, trials, entry) for entry in entries]
     return [_store(book, trials, entry, point) for entry, point in zip(entries, points, strict=True)]
+
+
+def replace(book: Book, entries: Sequence[Entry], why: str) -> list[Correction]:
+    """Other values for trials that have one. All entries are checked before the first one is written."""
+    trials, values = {t.number: t for t in book.all_trials()}, {}
+    for entry in _once_each(entries):
+        if entry.number is None:
+            raise UserError(f'{entry.where}only a trial with a number has a value to replace; add "trial"')
+        if entry.measured:
+            raise UserError(
+                f"{entry.where}a replaced value keeps what was measured with it; leave out "
+                f"{'measured' if entry.where else '--measured'}. To correct that as well, forget the trial "
+                f"(`jumbo forget {book.file.path} {entry.number} --reason ...`) and report the experiment anew, with "
+                '"params" instead of "trial"'
+            )
+        values[entry.number] = entry.value
+        if entry.number in trials:
+            _checked_params(book.file, trials, entry)
+            if not trials[entry.number].state.is_finished():
+                raise UserError(f"{entry.where}trial {entry.number} has no result yet; leave out --replace")
+    return book.replace(values, why)
+
+
+def _once_each(entries: Iterable[Entry]) -> Iterator[Entry]:
+    seen: dict[int, str] = {}
+    for entry in entries:
+        if entry.number is not None:
+            if entry.number in seen:
+                raise UserError(
+                    f"{entry.where}trial {entry.number} appears twice; the other is in {seen[entry.number]}"
+                )
+            seen[entry.number] = entry.where.rstrip(": ")
+        yield entry
 
 
 def _check_open(file: StudyFile, trials: Mapping[int, FrozenTrial], entry: Entry) -> None:
@@ -165,8 +219,8 @@ def _check_open(file: StudyFile, trials: Mapping[int, FrozenTrial], entry: Entry
     if trial.state.is_finished():
         stored = f"the value {trial.value!r}" if trial.value is not None else f"the state {trial.state.name}"
         raise UserError(
-            f"{start} already has {stored}, which is kept. If it is wrong, report the right value as a separate "
-            'experiment, with "params" instead of "trial"; both will count'
+            f"{start} already has {stored}. If that is wrong, add --replace; if you measured again, report the second "
+            'value as a separate experiment, with "params" instead of "trial"; both will count'
         )
     if not trial.params and entry.value is not None:
         raise UserError(f"{start} has no parameters yet; if its `jumbo ask` was killed, give it up with --failed")

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 
 from jumbo_bo.errors import UserError
 from jumbo_bo.learning.elsewhere import trained_by
-from jumbo_bo.runner.book import check_packages, opened_book
+from jumbo_bo.runner.book import opened_book
+from jumbo_bo.runner.checked import check_packages
 from jumbo_bo.runner.coordinator import Coordinator, Ending, Watcher
 from jumbo_bo.runner.engines import Engine, Local
 from jumbo_bo.runner.place import folder_id
@@ -35,6 +36,8 @@ def run(
         _check_command(file)
     check_packages(file)
     with _alone(file) as folder_id, opened_book(file) as book:
+        if book.news:
+            watch.note(str(book.kept()))
         if retry_failed:
             watch.note(_retried(len(book.retry_failed())))
         engine = engine or Local()

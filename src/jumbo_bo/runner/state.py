@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
+from jumbo_bo.data.corrections import NOTHING, Correction, Corrections
 from jumbo_bo.data.readers import MEASURED
 from jumbo_bo.data.storage import shown
 from jumbo_bo.runner.book import ERROR, SECONDS, best, n_counted, runner
+from jumbo_bo.runner.kept import Kept
 from jumbo_bo.runner.people import is_open
 from jumbo_bo.runner.place import folder_id, is_here, place_of
 from jumbo_bo.studies import WHY, Remaining, remaining
 from jumbo_bo.study.study_file import StudyFile
 
 LAST = 5
+ALL = Kept(())
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Status:
     open: tuple[FrozenTrial, ...]  # asked for, not told
     last: tuple[FrozenTrial, ...]  # finished, the newest first
     remaining: Remaining | None = None
+    corrections: tuple[Correction, ...] = ()
+    kept: Kept = ALL  # what counts, where the space has changed
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -47,13 +52,15 @@ class Status:
             "open": [_plain(t) for t in self.open],
             "last": [_plain(t) for t in self.last],
             "remaining": None if self.remaining is None else self.remaining._asdict(),
+            "corrections": [asdict(entry) for entry in self.corrections],
+            "earlier_space": self.kept.to_json() if self.kept.changes else None,
         }
 
 
-def status(file: StudyFile, trials: Sequence[FrozenTrial], forgotten: int = 0) -> Status:
-    """`trials` are those that count, `forgotten` the number of the others."""
+def status(file: StudyFile, kept: Kept, corrected: Corrections = NOTHING) -> Status:
+    trials = kept.trials
     counts = {state.name.lower(): sum(t.state == state for t in trials) for state in TrialState}
-    counts["forgotten"] = forgotten
+    counts["forgotten"] = len(corrected.forgotten)
     ended = sorted((t for t in trials if t.state.is_finished()), key=lambda t: (t.datetime_complete, t.number))
     begun = [t for t in trials if t.state == TrialState.RUNNING and runner(t)]
     interrupted = _interrupted(file, begun)
@@ -67,6 +74,8 @@ def status(file: StudyFile, trials: Sequence[FrozenTrial], forgotten: int = 0) -
         tuple(filter(is_open, trials)),
         tuple(reversed(ended[-LAST:])),
         remaining(trials),
+        corrected.entries,
+        kept,
     )
 
 

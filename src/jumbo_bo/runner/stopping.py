@@ -20,7 +20,7 @@ class Stopping:
 
     def __init__(self, rule: Stop | None) -> None:
         self.rule, self.chance = rule, math.nan
-        self._told = -1
+        self._seen: tuple[Optimizer | None, int] = None, 0
 
     def reached(self, optimizer: Optimizer) -> bool:
         """After what the optimizer was told."""
@@ -29,12 +29,13 @@ class Stopping:
         return self.rule is not None and self.chance < self.rule.chance and values >= FEWEST
 
     def look(self, optimizer: Optimizer) -> None:
-        if self.rule is not None and len(optimizer.told) != self._told:
+        seen = optimizer, len(optimizer.told)  # another optimizer follows a study that was corrected
+        if self.rule is not None and seen != self._seen:
             try:
                 self.chance = optimizer.remaining(self.rule.gain)
             except InputError as error:
                 raise UserError(f"[stop] needs a model: {error}. Choose another method, or leave [stop] out") from error
-            self._told = len(optimizer.told)
+            self._seen = seen
 
     def attributes(self) -> dict[str, Any]:
         """What is kept with the trial that is started now."""

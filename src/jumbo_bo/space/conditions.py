@@ -75,11 +75,12 @@ class Conditions:
 
     @cached_property
     def cardinality(self) -> int | None:
-        """Of finite axes; None when there are too many to count them one by one."""
+        """None when there are too many to count them one by one."""
         if math.prod(self._levels[self._deciding].tolist()) > MOST_COUNTED:
             return None
         _, there = self._decided
-        return int(np.where(there, self._levels, 1.0)[:, self._free].prod(axis=1).sum())
+        found = float(np.where(there, self._levels, 1.0)[:, self._free].prod(axis=1).sum())
+        return int(found) if math.isfinite(found) else None
 
     def grid(self) -> Array:  # -> (N, d)
         """Every configuration of finite axes once, last parameter fastest."""
@@ -136,6 +137,14 @@ class Conditions:
             return formula.holds({self.names[i]: self.axes[i].decode(float(u)) for i, u in row.items()})
         except Absent:
             return False
+
+
+def count_of(axes: Sequence[Axis], conditions: Conditions | None) -> int | None:
+    """Number of configurations, None when a parameter is continuous. When too many to be counted one by one, as if all
+    parameters always existed."""
+    counted = None if conditions is None else conditions.cardinality
+    levels = [axis.levels for axis in axes]
+    return counted if counted is not None or None in levels else math.prod(n for n in levels if n is not None)
 
 
 def conditions_of(names: Sequence[str], axes: Sequence[Axis], texts: Mapping[str, str]) -> Conditions:

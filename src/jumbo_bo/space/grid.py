@@ -33,9 +33,10 @@ def grid_of(axes: Sequence[Axis], names: Sequence[str], sums: Sums, asked: Seque
         values = centres(axis)
         u = np.repeat(u, len(values), axis=0)
         u[:, i] = np.tile(values, len(u) // len(values))
+        total = np.repeat(total, len(values), axis=0)
         if len(sums):
             part = numbers(axis, values)[:, None] * sums.c[:, i]
-            total = (total[:, None] + part).reshape(len(u), len(sums))
+            total = total + np.tile(part, (len(u) // len(values), 1))
         low, high = sums.low - sums.tol - most[:, i + 1], sums.high + sums.tol - least[:, i + 1]
         keep = ((total >= low) & (total <= high)).all(axis=1)
         u, total = u[keep], total[keep]

@@ -17,7 +17,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +28,7 @@ from jumbo_bo.errors import InputError, brief
 from jumbo_bo.space.axes import Array as Array
 from jumbo_bo.space.axes import Axis as Axis
 from jumbo_bo.space.axes import axis_of, centres
-from jumbo_bo.space.conditions import Conditions, Mask, conditions_of, product, record
+from jumbo_bo.space.conditions import Conditions, Mask, conditions_of, count_of, product, record
 from jumbo_bo.space.constraints import Predicate, checked, identity, name_of, rules_of
 from jumbo_bo.space.region import Region
 from jumbo_bo.space.region import checked as reachable
@@ -131,12 +131,14 @@ class Space:
         are too many to be counted: then those of the ranges."""
         if self._region is not None and self._region.grid is not None:
             return len(self._region.grid)
-        levels = [axis.levels for axis in self.axes]
-        if None in levels:
-            return None
-        product = math.prod(n for n in levels if n is not None)
-        counted = None if self._conditions is None else self._conditions.cardinality
-        return product if counted is None else counted
+        return count_of(self.axes, self._conditions)
+
+    def count(self, fixed: Mapping[str, Any]) -> int | None:
+        """The same of the configurations with these values, where they exist."""
+        if self.constraints:
+            return self._holding(fixed).cardinality
+        axes = tuple(axis_of(name, dist) for name, dist in self._held(fixed).items())
+        return count_of(axes, None if self._conditions is None else replace(self._conditions, axes=axes))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -257,17 +259,19 @@ class Space:
 
     def completions(self, fixed: Params, rng: np.random.Generator, n: int) -> list[Params]:
         """At most n configurations with these values of some parameters that meet the constraints, drawn at random."""
-        held = {
-            name: CategoricalDistribution([fixed[name]]) if name in fixed else dist
-            for name, dist in self.distributions.items()
-        }
-        try:
-            space = Space(held, constraints=self.constraints)
-        except InputError as error:
-            raise InputError(f"{brief(fixed)} cannot be completed to a configuration: {error}") from None
+        space = self._holding(fixed)
         few = space.cardinality is not None and space.cardinality <= n
         found = [space.decode(u) | fixed for u in (space.grid() if few else space.sample(rng, n))]
         return [found[i] for i in rng.permutation(len(found))]
+
+    def _held(self, fixed: Mapping[str, Any]) -> dict[str, BaseDistribution]:
+        return {n: CategoricalDistribution([fixed[n]]) if n in fixed else d for n, d in self.distributions.items()}
+
+    def _holding(self, fixed: Mapping[str, Any]) -> Space:
+        try:
+            return Space(self._held(fixed), constraints=self.constraints)
+        except InputError as error:
+            raise InputError(f"{brief(dict(fixed))} cannot be completed to a configuration: {error}") from None
 
     def _check_names(self, params: Mapping[str, Any], active: Sequence[str]) -> None:
         wrong = {

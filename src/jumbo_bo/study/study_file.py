@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -20,16 +19,16 @@ from optuna.distributions import (
     CategoricalDistribution,
     FloatDistribution,
     IntDistribution,
-    distribution_to_json,
-    json_to_distribution,
 )
 
 from jumbo_bo.data.history import History
 from jumbo_bo.data.limits import Limit
+from jumbo_bo.data.spaces import conditions_in, distributions_in
 from jumbo_bo.data.storage import checked, located, sqlite_file
 from jumbo_bo.errors import InputError, UserError
 from jumbo_bo.methods import DEFAULT, METHODS
 from jumbo_bo.paths import at_home
+from jumbo_bo.space.beliefs import Belief
 from jumbo_bo.space.space import Params, Space
 from jumbo_bo.study import toml
 from jumbo_bo.study.job import Job, job_of
@@ -64,6 +63,8 @@ class StudyFile:
     bounds: tuple[float, float] | None = None  # what values are possible
     candidates: str | None = None  # a file with the configurations to choose from; see `listed`
     limits: tuple[Limit, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # parameter -> its value in trials from before it was one
+    beliefs: Mapping[str, Belief] = field(default_factory=dict)  # parameter -> what it is probably about
 
     @property
     def folder(self) -> Path:
@@ -116,7 +117,8 @@ class StudyFile:
 def load(path: str | os.PathLike[str]) -> StudyFile:
     file = Path(at_home(path))
     top = toml.read(file)
-    top.only(*(f.name for f in fields(StudyFile) if f.name not in ("path", "old_runs", "job")), *TABLES)
+    own = [f.name for f in fields(StudyFile) if f.name not in ("path", "old_runs", "job", "defaults", "beliefs")]
+    top.only(*own, *TABLES)
     name = top.take("name", NAME)
     storage = top.take("storage", toml.TEXT, StudyFile.storage)
     try:
@@ -148,23 +150,15 @@ def load(path: str | os.PathLike[str]) -> StudyFile:
         tuple(top.take("bounds", toml.RANGE)) if "bounds" in top.values else None,
         top.take("candidates", toml.TEXT, None),
         limits,
+        toml.defaults(top, space),
+        toml.beliefs(top, space),
     )
-
-
-def space_record(space: Space) -> dict[str, str]:
-    """The space as it is kept with the study."""
-    return {name: _record(dist, space.conditions.get(name)) for name, dist in space.distributions.items()}
-
-
-def _record(dist: BaseDistribution, when: str | None) -> str:
-    text = distribution_to_json(dist)
-    return text if when is None else json.dumps({**json.loads(text), toml.WHEN: when})
 
 
 def space_changes(record: Mapping[str, str], space: Space) -> list[str]:
     """What is different now, a line for each parameter. Their order does not matter."""
-    was, now = {name: json_to_distribution(text) for name, text in record.items()}, space.distributions
-    when = {name: found[toml.WHEN] for name, text in record.items() if toml.WHEN in (found := json.loads(text))}
+    was, now = distributions_in(record), space.distributions
+    when = conditions_in(record)
     changed = [
         f"{name}: was {span(was[name], when.get(name))}, now {span(dist, space.conditions.get(name))}"
         if name in was
@@ -173,15 +167,6 @@ def space_changes(record: Mapping[str, str], space: Space) -> list[str]:
         if name not in was or was[name] != dist or when.get(name) != space.conditions.get(name)
     ]
     return changed + [f"{name}: gone" for name in was if name not in now]
-
-
-def check_space(kept: Mapping[str, str] | None, space: Space) -> None:
-    """`kept` is the record of the study, None when it has none yet."""
-    if changes := space_changes(kept or {}, space) if kept else []:
-        raise UserError(
-            f"the space is not the one this study was started with ({'; '.join(changes)}). Change it back, or give "
-            "the study a new name; its trials so far can become a [[history]] of the new one (optuna = its storage)"
-        )
 
 
 def span(dist: BaseDistribution, when: str | None = None) -> str:

@@ -17,6 +17,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from jumbo_bo.data.frames import closest
 from jumbo_bo.errors import InputError, MissingFile, UserError, brief, first_line
 from jumbo_bo.inputs import text_of
+from jumbo_bo.space.beliefs import Belief, Beliefs, about
 from jumbo_bo.space.space import Space
 
 
@@ -87,6 +88,9 @@ TYPES = {
     "int": ("low", "high", "log", "step"),
     "categorical": ("choices",),
 }
+
+BELIEF = ("factor", "within", "odds")
+ABOUT = ("default", "about", *BELIEF)  # what else may be said of a parameter
 
 
 @dataclass(frozen=True)
@@ -164,12 +168,40 @@ def space(top: Table) -> Space:
         raise top.error(f"space: {error}") from None
 
 
+def defaults(top: Table, space: Space) -> dict[str, Any]:
+    """The values that parameters had before they became some: `default` in a line of [space]."""
+    found = {}
+    for name, axis in zip(space.names, space.axes, strict=True):
+        table = top.table("space").table(name)
+        if "default" in table.values:
+            if not math.isfinite(axis.encode([table.values["default"]])[0]):
+                raise table.wrong("default", axis.describe())
+            found[name] = axis.decode(float(axis.encode([table.values["default"]])[0]))
+    return found
+
+
+def beliefs(top: Table, space: Space) -> dict[str, Belief]:
+    """What the best values are probably about: `about` in a line of [space]."""
+    found = {}
+    for name in space.names:
+        table = top.table("space").table(name)
+        said = {kind: table.take(kind, NUMBER) for kind in BELIEF if kind in table.values}
+        if "about" in table.values:
+            found[name] = about(table.values["about"], **said)
+        elif said:
+            raise table.wrong("about", f"the value that {' and '.join(said)} goes with")
+    try:
+        return dict(Beliefs(space, found).of)
+    except InputError as error:
+        raise top.error(f"space: {error}") from None
+
+
 def _distribution(parameters: Table, name: str) -> BaseDistribution:
     if not isinstance(parameters.values[name], dict):
         raise parameters.wrong(name, 'a table, for example { type = "float", low = 0.0, high = 1.0 }')
     table = parameters.table(name)
     kind = table.take("type", one_of(*TYPES))
-    table.only("type", *TYPES[kind], WHEN)
+    table.only("type", *TYPES[kind], WHEN, *ABOUT)
     if kind == "categorical":
         return CategoricalDistribution(table.take("choices", CHOICES))
     number = NUMBER if kind == "float" else INTEGER
