@@ -36,6 +36,7 @@ html_title = f"jumbo-bo {version}"
 
 MENU = {
     "Start": ["tutorial", "notebook", "old-runs", "run", "lab", "explain", "report"],
+    "Your problem": ["conditions", "constraints", "limits", "corrections", "beliefs"],
     "Integrations": ["optuna", "ray", "botorch", "migrate"],
     "Applications": ["circuit"],
     "Background": [
