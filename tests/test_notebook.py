@@ -164,7 +164,7 @@ def test_candidates_are_kept(tmp_path):
 
 def test_every_argument_is_saved():
     """A new one needs a place in the file."""
-    known = {*saved.ARGUMENTS, "self", "space", "history", "bounds", "beliefs", "columns", "cache"}
+    known = {*saved.ARGUMENTS, "self", "space", "history", "bounds", "beliefs", "limits", "columns", "cache"}
     assert set(inspect.signature(Optimizer.__init__).parameters) == known
 
 
