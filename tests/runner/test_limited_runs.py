@@ -154,7 +154,7 @@ def test_an_open_trial_gets_what_was_measured(study: StudyFile) -> None:
         printed = [people.to_json(t) for t in people.ask(book, 1, lambda text: None)]
         assert printed[0]["limits"].keys() == {"latency_ms <= 20", "95 <= purity <= 99"}
         people.parse([json.dumps(printed[0] | {"value": 1.0})])
-        assert status(study, book.trials()).to_json()["last"][0]["measured"] == measured
+        assert status(study, book.kept()).to_json()["last"][0]["measured"] == measured
         told, _ = book.trials()
         assert told.user_attrs["measured"] == measured
         assert told.constraints == {"latency_ms": -1.0, "purity": -2.0}
@@ -176,7 +176,7 @@ def test_the_report_shows_limits() -> None:
         made.number = i
         trials.append(made)
     space, limit = Space({"x": FloatDistribution(0, 1)}), Limit("latency_ms", high=20.0)
-    found = rows(trials, space, "minimize", (), (limit,))
+    found = rows(trials, space, "minimize", limits=(limit,))
     assert [row.met for row in found] == [False, True, False, True]
     top = best_row(found)
     assert top is not None
