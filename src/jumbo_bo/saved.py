@@ -21,10 +21,9 @@ from optuna.distributions import distribution_to_json, json_to_distribution
 from jumbo_bo.data.history import History
 from jumbo_bo.errors import InputError, brief, first_line
 from jumbo_bo.explain import Explanation, without_nan
-from jumbo_bo.inputs import from_json
 from jumbo_bo.known import Kept, Remembered, kept_of
 from jumbo_bo.learning.past import Past
-from jumbo_bo.learning.past_file import DAMAGE
+from jumbo_bo.learning.past_file import DAMAGE, read
 from jumbo_bo.methods import METHODS
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.paths import at_home, whole
@@ -87,7 +86,7 @@ def _check(configurations: Sequence[Params]) -> None:
 
 def load(path: str | Path) -> Optimizer:
     path = Path(at_home(path))
-    header, arrays = _read(path)
+    header, arrays = read(path, "Optimizer.save()")
     if header.get("format") != FORMAT or "told" not in header:
         raise InputError(
             f"{path} is not an optimizer that this version reads; give a file written by Optimizer.save(), or use the "
@@ -140,22 +139,3 @@ def _from(kind: type[Past], content: Bytes, space: Space) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         (file := Path(folder) / "part.safetensors").write_bytes(content.tobytes())
         return kind.load(file, space)
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Bytes]]:
-    from safetensors import SafetensorError, safe_open
-
-    if not path.is_file():
-        raise InputError(f"{path} is not a file; give the path of one written by Optimizer.save()")
-    try:
-        with safe_open(path, framework="numpy") as file:
-            header = from_json((file.metadata() or {})["jumbo_bo"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (SafetensorError, OSError, *DAMAGE) as error:
-        raise InputError(
-            f"{path} was not written by jumbo-bo, or is cut off ({type(error).__name__}: {first_line(error)}); "
-            "give a file written by Optimizer.save()"
-        ) from None
-    if not isinstance(header, dict):
-        raise InputError(f"{path} has no readable header; give a file written by Optimizer.save()")
-    return header, arrays

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -105,7 +105,7 @@ def test_what_is_allowed_stays_where_it_is(name: str) -> None:
 @pytest.mark.parametrize("name", SPACES)
 def test_the_same_generator_draws_the_same_points(name: str) -> None:
     space = SPACES[name]
-    again = pickle.loads(pickle.dumps(space))
+    again = replace(space)  # knows nothing of what the first has computed
     assert again == space
     first, second = (s.sample(np.random.default_rng(3), 20) for s in (space, again))
     np.testing.assert_array_equal(first, second)

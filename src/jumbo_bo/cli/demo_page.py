@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 
 from jumbo_bo.cli.regret import Lines, svg
+from jumbo_bo.report.head import head
 
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+STYLE = """svg { width: 100%; height: auto; } svg text { font-size: 13px; fill: var(--ink); }
+thead th { padding: .5rem .8rem; }
+"""
 LONG = 30  # characters; a cell with more is text
 
 
 def page(title: str, verdict: str, lines: Lines, results: str, trials: str) -> str:
     """`results` and `trials` are made by `table`."""
-    css = files("jumbo_bo.report").joinpath("page.css").read_text(encoding="utf-8")
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{escape(title)}</title>
-<style>
-{css}svg {{ width: 100%; height: auto; }} svg text {{ font-size: 13px; fill: var(--ink); }}
-thead th {{ padding: .5rem .8rem; }}
-</style>
-</head>
+    return f"""{head(title, POLICY, STYLE)}
 <body>
 <header><h1>{escape(title)}</h1><p>{escape(verdict)}</p></header>
 <main>

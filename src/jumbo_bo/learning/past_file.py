@@ -53,7 +53,7 @@ def save(past: Past, path: str | Path) -> None:
 
 def load(kind: type[Kind], path: str | Path, space: Space) -> Kind:
     path = Path(at_home(path))
-    header, arrays = _read(path)
+    header, arrays = read(path, "save()", ", or learn from the old runs again")
     if header.get("format") != FORMAT:
         raise InputError(
             f"{path} has format {brief(header.get('format'))}, this version reads {FORMAT}; "
@@ -95,22 +95,22 @@ def tensors(past: Past) -> Arrays:
     return arrays
 
 
-def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
+def read(path: Path, writer: str, otherwise: str = "") -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a file that `writer` has written; `otherwise` is what else helps if it cannot be read."""
     from safetensors import SafetensorError, safe_open
 
+    fix = f"give a file written by {writer}{otherwise}"
     if not path.is_file():
-        raise InputError(f"{path} is not a file; give the path of one written by save()")
+        raise InputError(f"{path} is not a file; give the path of one written by {writer}")
     try:
         with safe_open(path, framework="numpy") as file:
             header = from_json((file.metadata() or {})["jumbo_bo"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except (SafetensorError, OSError, *DAMAGE) as error:
-        raise InputError(
-            f"{path} was not written by jumbo-bo, or is cut off ({type(error).__name__}: {first_line(error)}); "
-            "give a file written by save(), or learn from the old runs again"
-        ) from None
+        found = f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"{path} was not written by jumbo-bo, or is cut off ({found}); {fix}") from None
     if not isinstance(header, dict):
-        raise InputError(f"{path} has no readable header; give a file written by save(), or learn again")
+        raise InputError(f"{path} has no readable header; {fix}")
     return header, arrays
 
 

@@ -24,6 +24,7 @@ from jumbo_bo.explain import without_nan
 from jumbo_bo.optimizer import Direction, Optimizer
 from jumbo_bo.paths import at_home, whole
 from jumbo_bo.report import sections
+from jumbo_bo.report.head import head
 from jumbo_bo.report.rows import NOTHING, counted, rows
 from jumbo_bo.report.verdict import Stop, verdict
 from jumbo_bo.space.space import Space
@@ -75,17 +76,7 @@ def page(
     where = f" with {html.escape(', '.join(space.constraint_texts))}" if space.constraints else ""
     title = html.escape(name)
     links = "".join(f'<li><a href="#{s.id}">{html.escape(s.title)}</a></li>' for s in shown[1:])
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>{title}: study report</title>
-<style>
-{_resource("page.css")}</style>
-</head>
+    return f"""{head(f"{name}: study report", POLICY)}
 <body>
 <header>
 <h1>{title}</h1>
