@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jumbo_bo.data.history import History
-from jumbo_bo.data.limits import Limit, Limits, limits_of
+from jumbo_bo.data.limits import Limit, Limits, ends_of, limits_of
 from jumbo_bo.errors import InputError, brief
 from jumbo_bo.extras import require
 from jumbo_bo.known import Remembered
@@ -43,8 +43,7 @@ def checked_recipe(
 def checked_bounds(bounds: tuple[float | None, float | None]) -> tuple[float, float]:
     """With infinities in place of None."""
     try:
-        low, high = bounds
-        ends = -math.inf if low is None else float(low), math.inf if high is None else float(high)
+        ends = ends_of(bounds)
     except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"bounds are {brief(bounds)}, expected two numbers such as (0, 100), or None for one"

@@ -60,6 +60,12 @@ class Limit:
         return max(self.low - value, value - self.high)
 
 
+def ends_of(pair: tuple[float | None, float | None]) -> tuple[float, float]:
+    """With infinities in place of None. An error of Python's where these are no two numbers."""
+    low, high = pair
+    return -math.inf if low is None else float(low), math.inf if high is None else float(high)
+
+
 def limits_of(limits: Limits | None, names: Iterable[str]) -> tuple[Limit, ...]:
     """`names` are those of the parameters."""
     if limits is None:
@@ -72,14 +78,13 @@ def limits_of(limits: Limits | None, names: Iterable[str]) -> tuple[Limit, ...]:
             wrong = "is a parameter" if name in taken else "is not a name"
             raise InputError(f"limits: {brief(name)} {wrong}; limits are for what is measured")
         try:
-            low, high = pair
-            ends = -math.inf if low is None else float(low), math.inf if high is None else float(high)
+            low, high = ends_of(pair)
         except (TypeError, ValueError, OverflowError):
             raise InputError(
                 f"the limits of {name!r} are {brief(pair)}, expected the lowest and the highest value, None for no "
                 "such end, for example (None, 20.0)"
             ) from None
-        found.append(Limit(name, *ends))
+        found.append(Limit(name, low, high))
     return tuple(found)
 
 
