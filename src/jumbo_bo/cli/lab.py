@@ -68,7 +68,9 @@ def tell(
     replace: Annotated[
         bool, typer.Option("--replace", help="The trial has a result, and it is wrong: this is the right one.")
     ] = False,
-    reason: Annotated[str, typer.Option(help="With --replace: what was wrong.", show_default=False)] = "",
+    reason: Annotated[
+        str, typer.Option(help="With --replace: what was wrong. With --failed: what happened.", show_default=False)
+    ] = "",
 ) -> None:
     """Store the result of an experiment.
 
@@ -93,11 +95,11 @@ def tell(
                 raise UserError("standard input is not text in UTF-8; send JSON lines") from None
         elif failed == (value is not None):
             raise UserError(f"give either a value or --failed, for example: jumbo tell {study} {trial} 0.71")
-        elif reason and not replace:
+        elif reason and not (replace or failed):
             raise UserError("--reason is for a result that is replaced; add --replace")
         else:
             told = None if value is None else people.number_of(value)
-            entries = [people.Entry("", trial, None, told, people.measured_of(measured or []))]
+            entries = [people.Entry("", trial, None, told, people.measured_of(measured or []), reason)]
         screen, own = console(), any(e.number is None for e in entries)
         with opened_book(load(study), create=own and not replace) as book:
             if replace:

@@ -32,27 +32,14 @@ def report(
             raise UserError(f"the folder {output.parent} of --output does not exist; create it first")
         if output.is_dir():
             raise UserError(f"--output {output} is a folder; name a file in it, for example {output / 'report.html'}")
-        from jumbo_bo.report import page, write
-        from jumbo_bo.report.verdict import Stop
+        from jumbo_bo.report import write
         from jumbo_bo.runner.book import opened_book
-        from jumbo_bo.runner.build import build_optimizer
-        from jumbo_bo.studies import follow
+        from jumbo_bo.runner.reporting import report_of, seen
         from jumbo_bo.study.study_file import load
-        from jumbo_bo.transfer import transfer
 
         file = load(study)
         with opened_book(file, create=False) as book:
-            trials, kept = book.all_trials(), book.kept()
-            left_out = dict.fromkeys(book.corrections().forgotten, "forgotten") | kept.left_out
-        about = file.name, file.space, file.direction, trials
-        if without_old_runs:
-            text = page(*about, left_out=left_out, limits=file.limits)
-        else:
-            note = console(stderr=True).print
-            optimizer = build_optimizer(file, file.trials, note, whole=True, earlier=kept.old_runs)
-            optimizer = follow(optimizer, kept.trials)
-            stop = Stop(file.stop.gain, file.stop.chance) if file.stop else None
-            text = page(*about, optimizer, transfer(optimizer), stop, left_out, file.limits)
-        write(output, text)
+            found = seen(book)
+        write(output, report_of(file, found, console(stderr=True).print, not without_old_runs))
         size = output.stat().st_size / 1e6
-        console().print(f"Wrote {output} ({size:.1f} MB, {len(trials)} trials); open it in a browser.")
+        console().print(f"Wrote {output} ({size:.1f} MB, {len(found.trials)} trials); open it in a browser.")

@@ -6,6 +6,7 @@ User attributes of a trial, besides those of `studies.py`
     claimed by  with the id of a runs folder: the same, while an enqueued trial is being claimed
     seconds     how long the evaluation took
     error       why a failed trial failed
+    entered by  who told the result, where that is known (`jumbo serve`)
     measured    limited quantities: name -> value; also as constraints, for Optuna
     remaining   in studies with a stopping rule: the chance of a larger gain when it was started
 """
@@ -39,7 +40,7 @@ from jumbo_bo.study.study_file import StudyFile
 if TYPE_CHECKING:  # `jumbo status` and `tell` do not load the models
     from jumbo_bo.optimizer import Optimizer
 
-RUNNER, SECONDS, ERROR = "runner", "seconds", "error"
+RUNNER, SECONDS, ERROR, BY = "runner", "seconds", "error", "entered by"
 MARK = "claimed by "
 BUSY = 2000  # milliseconds until a locked SQLite file is reported; the patience above that is the caller's
 

@@ -15,7 +15,7 @@ from jumbo_bo.data.limits import checked_measured
 from jumbo_bo.errors import QUOTED, InputError, UserError, brief, clip
 from jumbo_bo.held import holding
 from jumbo_bo.inputs import from_json
-from jumbo_bo.runner.book import ERROR, Book, runner
+from jumbo_bo.runner.book import BY, ERROR, Book, runner
 from jumbo_bo.runner.stopping import Stopping
 from jumbo_bo.space.space import Params, Space
 from jumbo_bo.studies import NUMBERS, WHY, follow
@@ -92,6 +92,8 @@ class Entry:
     params: Params | None
     value: float | None
     measured: Mapping[str, float] = field(default_factory=dict)  # limited quantities
+    reason: str = ""  # of a failure
+    by: str = ""  # who entered it, if that is known
 
 
 def parse(lines: Iterable[str]) -> list[Entry]:
@@ -193,6 +195,13 @@ def replace(book: Book, entries: Sequence[Entry], why: str) -> list[Correction]:
     return book.replace(values, why)
 
 
+def withdraw(book: Book, number: int, why: str, by: str = "") -> None:
+    """Nobody will run this open trial: it is as if it had never been suggested. Whoever is killed between the two steps
+    leaves a failed trial with this reason."""
+    tell(book, [Entry("", number, None, None, reason=f"withdrawn: {why}", by=by)])
+    book.forget([number], f"withdrawn: {why}" + (f" ({by})" if by else ""))
+
+
 def _once_each(entries: Iterable[Entry]) -> Iterator[Entry]:
     seen: dict[int, str] = {}
     for entry in entries:
@@ -248,7 +257,8 @@ def _checked_params(file: StudyFile, trials: Mapping[int, FrozenTrial], entry: E
 
 
 def _store(book: Book, trials: Mapping[int, FrozenTrial], entry: Entry, params: Params) -> FrozenTrial:
-    user = {} if entry.value is not None else {ERROR: "reported as failed"}
+    user = {} if entry.value is not None else {ERROR: entry.reason or "reported as failed"}
+    user |= {BY: entry.by} if entry.by else {}
     measured = checked_measured(entry.measured, book.file.limits)
     if entry.number is None:
         state = TrialState.FAIL if entry.value is None else TrialState.COMPLETE
