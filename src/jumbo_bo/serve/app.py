@@ -13,7 +13,7 @@ from flask import Flask, Response, abort, flash, get_flashed_messages, render_te
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as AnyResponse
 
-from jumbo_bo.errors import UserError, first_line, printable
+from jumbo_bo.errors import UserError, brief, first_line, printable
 from jumbo_bo.report import POLICY as REPORT_POLICY
 from jumbo_bo.runner.people import is_open
 from jumbo_bo.serve import desk as does
@@ -68,26 +68,28 @@ def make_app(desk: Desk, work: Work, guard: Guard, cookie: str = "jumbo") -> Fla
 
     @app.post("/suggest")
     def suggest() -> Page:
-        text = request.form.get("n", "")
+        n = request.form.get("n", "")
         try:
-            if not text.isascii() or not text.isdigit():
-                raise UserError(f"the number of suggestions is {text[:20]!r}, expected 1 to {MOST}")
-            work.suggest(int(text), request.form.get("form", ""))
+            if (wanted := _whole(n)) is None:
+                raise UserError(f"the number of suggestions is {brief(n)}, expected 1 to {MOST}")
+            work.suggest(wanted, request.form.get("form", ""))
         except UserError as error:
             return next_page(str(error), status=400)
         return back("show_next")
 
-    @app.post("/trial/<int:number>/<what>")
-    def hand_in(number: int, what: str) -> Page:
-        action = RESULTS.get(what) or CORRECTIONS.get(what) or abort(404)
-        form = form_of(number)
+    @app.post("/trial/<number>/<what>")
+    def hand_in(number: str, what: str) -> Page:
+        action, trial = RESULTS.get(what) or CORRECTIONS.get(what), _whole(number)
+        if action is None or trial is None:
+            abort(404)
+        form = form_of(trial)
         try:
             flash(desk.hand_in(action, form))
         except UserError as error:
             status = 409 if isinstance(error, Conflict) else 400
             again = replace(form, id="")
             return next_page(str(error), again, status) if what in RESULTS else trials_page(str(error), again, status)
-        return back("show_next") if what in RESULTS else back("show_trials", f"trial-{number}")
+        return back("show_next") if what in RESULTS else back("show_trials", f"trial-{trial}")
 
     def form_of(number: int) -> Form:
         sent = request.form
@@ -168,3 +170,7 @@ def make_app(desk: Desk, work: Work, guard: Guard, cookie: str = "jumbo") -> Fla
         return render_template("message.html", title=title, text=text), status
 
     return app
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import webbrowser
 from collections.abc import Callable
@@ -43,6 +44,7 @@ def serve(path: Path, host: str, port: int, browser: bool, say: Callable[[str], 
     work.start()
     if browser and _has_screen():
         Thread(target=webbrowser.open, args=(start + guard.for_browser,), daemon=True).start()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     server.run()  # returns after Ctrl-C, when the requests at hand are answered
     work.stop()
     try:

@@ -29,13 +29,14 @@
       return;
     }
     if (leaving) return;
-    show(working, now.working);
+    const failed = now.problem && now.problem !== body.problem ? `The last suggestion was not made: ${now.problem}` : "";
+    show(working, now.working || failed);
     if (follows) {
       if (now.report && now.report !== body.report) {
         body.report = now.report;
         if (frame) frame.src = frame.src; else location.reload();
       }
-    } else if (now.study !== body.study || now.problem !== (body.problem ?? "")) {
+    } else if (now.study !== body.study || now.problem !== body.problem) {
       if (typing()) changed.hidden = now.study === body.study;
       else { leaving = true; location.reload(); }
     }
