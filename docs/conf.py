@@ -35,7 +35,7 @@ html_show_copyright = False
 html_title = f"jumbo-bo {version}"
 
 MENU = {
-    "Start": ["tutorial", "notebook", "old-runs", "run", "lab", "explain", "report"],
+    "Start": ["tutorial", "notebook", "old-runs", "run", "lab", "serve", "explain", "report"],
     "Your problem": ["conditions", "constraints", "limits", "corrections", "beliefs"],
     "Integrations": ["optuna", "ray", "botorch", "migrate"],
     "Applications": ["circuit"],

@@ -32,7 +32,7 @@ def serve(path: Path, host: str, port: int, browser: bool, say: Callable[[str], 
     desk, work, guard = Desk(path), Work(path), Guard(host)
     app = make_app(desk, work, guard, f"jumbo-{port}")
     try:
-        server = create_server(app, host=host, port=port, ident=None, max_request_body_size=SMALL, threads=8)
+        server = create_server(app, host=host, port=port, ident=None, max_request_body_size=SMALL)
     except OSError as error:
         raise UserError(
             f"port {port} of {host} cannot be used ({error.strerror}); try --port {port % 65535 + 1}"
