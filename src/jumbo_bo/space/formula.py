@@ -87,9 +87,9 @@ class Formula:
                     return math.nan  # no comparison holds
             case ast.Compare(left=left, ops=ops, comparators=others):
                 value = self._value(left, params)
-                for op, other in zip(ops, others, strict=True):
+                for comparison, other in zip(ops, others, strict=True):
                     before, value = value, self._value(other, params)
-                    if not self._compare(before, op, value):
+                    if not self._compare(before, comparison, value):
                         return False
                 return True
         raise TypeError(f"{node} was not refused by parse")
@@ -217,5 +217,5 @@ def equal(a: Any, b: Any) -> bool:
         try:
             return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
         except OverflowError:  # an integer beyond all floats
-            return a == b
+            return bool(a == b)
     return type(a) is type(b) and bool(a == b)
