@@ -174,6 +174,22 @@ def test_what_a_command_has_entered_is_seen(lab: Lab) -> None:
     assert "has a result already: 3.5, entered on 2" in Page(answer.text).words
 
 
+def test_what_was_typed_is_shown_when_the_storage_is_gone(lab: Lab, folder: Path) -> None:
+    lab.ask()
+    anna = lab.person()
+    form = anna.form("/", "/trial/0/tell")
+    (folder / "study.journal").rename(folder / "elsewhere.journal")
+    answer = anna.send(form, **{"value": "58.4", "measured:purity": NASTY})
+    assert answer.status_code == 503
+    page = Page(answer.text)
+    assert "study.journal does not exist" in page.words
+    assert f"You have typed: value = 58.4, purity = {NASTY}. Before you send it again" in page.words
+    assert "script" not in page.tags
+    (folder / "elsewhere.journal").rename(folder / "study.journal")
+    assert anna.send(form, value="58.4").status_code == 303
+    assert lab.trials()[0].value == 58.4
+
+
 @pytest.fixture
 def told(lab: Lab) -> Lab:
     """Three results."""

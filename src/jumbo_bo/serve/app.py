@@ -32,6 +32,7 @@ CORRECTIONS: dict[str, Action] = {
     "forget": does.forget,
     "restore": does.restore,
 }
+HIDDEN = {"csrf", "form", "was"}  # fields that nobody types in
 Page = str | tuple[str, int] | AnyResponse
 
 
@@ -167,7 +168,10 @@ def make_app(desk: Desk, work: Work, guard: Guard, cookie: str = "jumbo") -> Fla
         return message("Something is wrong", text + "The terminal of `jumbo serve` has the details.", 500)
 
     def message(title: str, text: str, status: int) -> Page:
-        return render_template("message.html", title=title, text=text), status
+        """With what was typed, unless the form itself cannot be read."""
+        sent = request.form.items() if request.method == "POST" and status >= 500 else ()
+        typed = [(name.removeprefix("measured:"), text) for name, text in sent if name not in HIDDEN and text]
+        return render_template("message.html", title=title, text=text, typed=typed), status
 
     return app
 

@@ -20,7 +20,7 @@ from jumbo_bo.serve.desk import Desk, state_of, version
 from jumbo_bo.study.study_file import StudyFile
 from jumbo_bo.wording import in_words
 
-PAGE = 100  # trials on one page: 80 kB of HTML
+PAGE = 100  # trials on one page: 115 kB of HTML with two parameters
 
 
 @dataclass(frozen=True)
