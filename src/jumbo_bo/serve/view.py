@@ -18,7 +18,6 @@ from jumbo_bo.runner.reporting import seen
 from jumbo_bo.runner.state import Status, status
 from jumbo_bo.serve.desk import Desk, state_of, version
 from jumbo_bo.study.study_file import StudyFile
-from jumbo_bo.wording import in_words
 
 PAGE = 100  # trials on one page: 115 kB of HTML with two parameters
 
@@ -44,7 +43,6 @@ class Open:
     expected: str
     low: str
     high: str
-    chances: tuple[str, ...]
     why: str
     since: str
 
@@ -96,9 +94,8 @@ def open_one(trial: FrozenTrial, file: StudyFile) -> Open:
         mean, low, high = in_digits(Prediction(predicted["mean"], math.nan, predicted["low"], predicted["high"]))
     elif predicted:
         mean = f"{predicted['mean']:.4g}"
-    chances = tuple(f"{limit} with {in_words(chance)}" for limit, chance in (said.get("limits") or {}).items())
     since = "" if trial.datetime_start is None else spent((datetime.now() - trial.datetime_start).total_seconds())
-    return Open(trial.number, _settings(trial.params, file), mean, low, high, chances, said["why"] or "", since)
+    return Open(trial.number, _settings(trial.params, file), mean, low, high, said["why"] or "", since)
 
 
 def _study(found: Status, now: str) -> Study:
