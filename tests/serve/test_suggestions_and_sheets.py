@@ -136,12 +136,19 @@ def test_a_report_that_cannot_be_made(lab: Lab, folder: Path) -> None:
     assert lab.work.state().working == "", "it is not tried again until something has changed"
 
 
+def test_a_file_named_after_the_study(lab: Lab, folder: Path) -> None:
+    (folder / "study.toml").write_text(STUDY.replace('"coating"', '"Prüfstand 試験"'))
+    lab = Lab(folder / "study.toml")
+    name = "filename*=UTF-8''Pr%C3%BCfstand%20%E8%A9%A6%E9%A8%93-next.csv"
+    assert name in lab.person().client.get("/sheet.csv").headers["Content-Disposition"]
+
+
 def test_the_table_for_a_spreadsheet(lab: Lab) -> None:
     lab.ask(6)
     anna = lab.person()
     anna.do("/", "/trial/1/fail", reason="burst")
     answer = anna.client.get("/sheet.csv")
-    assert answer.headers["Content-Disposition"] == 'attachment; filename="coating-next.csv"'
+    assert answer.headers["Content-Disposition"] == "attachment; filename=coating-next.csv"
     assert answer.mimetype == "text/csv"
     head, *rows = csv.reader(io.StringIO(answer.data.decode("utf-8-sig")))
     assert head == ["trial", "temperature", "additive", "expected", "low", "high", "value", "purity", "notes"]

@@ -55,6 +55,9 @@ def test_a_cookie_ends_with_the_server(lab: Lab) -> None:
     client = later.app.test_client()
     client.set_cookie("jumbo", kept.value)
     assert client.get("/").status_code == 403
+    answer = client.post("/trial/0/tell", data={"value": "58.4"}, headers={"Origin": SITE})
+    assert answer.status_code == 403
+    assert "You have typed: value = 58.4." in answer.text, "it is not lost with the old server"
 
 
 @pytest.mark.parametrize("path", ["/", "/enter?token=TOKEN", "/style.css", "/nothing-here"])

@@ -7,9 +7,10 @@ import sys
 import traceback
 from dataclasses import replace
 from importlib.resources import files
+from io import BytesIO
 from typing import Any
 
-from flask import Flask, Response, abort, flash, get_flashed_messages, render_template, request, session
+from flask import Flask, Response, abort, flash, get_flashed_messages, render_template, request, send_file, session
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -116,8 +117,7 @@ def make_app(desk: Desk, work: Work, guard: Guard, cookie: str = "jumbo") -> Fla
     def csv() -> Page:
         with desk.book() as book:
             made = as_csv(book.file, filter(is_open, book.trials()))
-        name = {"Content-Disposition": f'attachment; filename="{book.file.name}-next.csv"'}
-        return Response(made, mimetype="text/csv", headers=name)
+        return send_file(BytesIO(made), "text/csv", as_attachment=True, download_name=f"{book.file.name}-next.csv")
 
     @app.get("/report")
     def show_report() -> Page:
@@ -168,9 +168,9 @@ def make_app(desk: Desk, work: Work, guard: Guard, cookie: str = "jumbo") -> Fla
         return message("Something is wrong", text + "The terminal of `jumbo serve` has the details.", 500)
 
     def message(title: str, text: str, status: int) -> Page:
-        """With what was typed, unless the form itself cannot be read."""
-        sent = request.form.items() if request.method == "POST" and status >= 500 else ()
-        typed = [(name.removeprefix("measured:"), text) for name, text in sent if name not in HIDDEN and text]
+        """With what was typed, unless the form is too large to be read. After a restart of the server, say."""
+        sent = request.form.items() if request.method == "POST" and status != 413 else ()
+        typed = [(name.removeprefix("measured:"), its) for name, its in sent if name not in HIDDEN and its]
         return render_template("message.html", title=title, text=text, typed=typed), status
 
     return app

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -29,6 +30,7 @@ def serve(path: Path, host: str, port: int, browser: bool, say: Callable[[str], 
     file = load(path)
     with opened_book(file):
         pass  # what is wrong with the study is said before the page is there
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # that a request waits for another is no news
     desk, work, guard = Desk(path), Work(path), Guard(host)
     app = make_app(desk, work, guard, f"jumbo-{port}")
     try:
