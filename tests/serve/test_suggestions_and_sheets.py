@@ -130,6 +130,9 @@ def test_a_report_that_cannot_be_made(lab: Lab, folder: Path) -> None:
     anna = lab.person()
     anna.see("/report")
     lab.worked()
+    lab.work.stop()
+    while not lab.work.ended(1.0):
+        pass
     page = anna.see("/report")
     assert "The report was not made" in page.words
     assert "old.csv" in page.words
