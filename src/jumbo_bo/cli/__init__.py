@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from jumbo_bo.cli import demo, lab, report, run, study
+from jumbo_bo.cli import demo, find, lab, report, run, study
 from jumbo_bo.cli.view import explained, usable
 
 app = typer.Typer(
@@ -48,6 +48,7 @@ def _options(
 
 app.command(epilog=study.INIT_EXAMPLES)(study.init)
 app.command("import", epilog=study.IMPORT_EXAMPLES)(study.import_)
+app.command(epilog=find.FIND_EXAMPLES)(find.find)
 app.command(epilog="Examples: `jumbo run study.toml`, `jumbo run study.toml --trials 100`")(run.run)
 app.command(epilog="Examples: `jumbo ask study.toml -n 4`, `jumbo ask study.toml --fix optimizer=sgd`")(lab.ask)
 # A negative value is not an option.
