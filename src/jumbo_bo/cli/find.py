@@ -81,8 +81,7 @@ def find(
             screen.print(f"\nAdded {_counted(len(added), 'entry', 'entries')} to {study}. Next:")
             screen.print(f"  jumbo import {study}  shows how they are read")
         elif found.new:
-            again = f"jumbo find {study} {' '.join(map(masked, places))} --write"
-            screen.print(f"\nNothing was written. To add all that can be used: {again}")
+            screen.print("\nNothing was written. With --write, all that can be used is added.")
 
 
 def _references(file: StudyFile) -> tuple[Sequence[Task], str]:

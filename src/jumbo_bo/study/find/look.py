@@ -56,7 +56,8 @@ def look(
     findings: list[Finding] = []
     skipped: list[Skipped] = []
     tables: list[tuple[int, Table]] = []  # of a finding, for the comparison
-    known, copies = known_keys(study), dict[str, str]()  # the rows of a task -> where they were found first
+    known = known_keys(study)
+    copies = {_print(task): f"{task.name} in the study file" for task in references}  # rows -> where they were first
     walked, left = 0, READ_IN_ALL
 
     def step(n: int) -> None:
