@@ -52,7 +52,7 @@ def find(
     Of each it shows how many rows and how many of the study's parameters it has, its objective, and how alike its
     results are. What you choose is added to STUDY as [[history]]; nothing else is changed.
     """
-    with explained("find", "Nothing was written."), usable(study):
+    with explained("find", "Nothing was written.", as_json), usable(study):
         from jumbo_bo.cli import dialog
         from jumbo_bo.study.find.entries import append, entries
         from jumbo_bo.study.find.look import look

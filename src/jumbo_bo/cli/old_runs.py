@@ -14,6 +14,7 @@ from rich.table import Table
 from jumbo_bo.data.history import History
 from jumbo_bo.data.likeness import SHARED
 from jumbo_bo.errors import clip
+from jumbo_bo.space.space import Space
 from jumbo_bo.study.study_file import span
 
 
@@ -46,9 +47,7 @@ def data(history: History, rename: Mapping[str, str]) -> dict[str, Any]:
             name: {"used": used.get(name, 0), "read": n, "constant": name in {t.name for t in history.constant}}
             for name, n in sorted(read.items())
         },
-        "parameters": {
-            name: span(dist, history.space.conditions.get(name)) for name, dist in history.space.distributions.items()
-        },
+        "parameters": parameters(history.space),
         "renamed": dict(rename),
         "sources": [asdict(report) for report in history.reports],
         "correlations": {
@@ -57,6 +56,11 @@ def data(history: History, rename: Mapping[str, str]) -> dict[str, Any]:
             "on_shared_configurations": [[math.isfinite(r) for r in row] for row in measured.tolist()],
         },
     }
+
+
+def parameters(space: Space) -> dict[str, str]:
+    """Of each what values it has, in words."""
+    return {name: span(dist, space.conditions.get(name)) for name, dist in space.distributions.items()}
 
 
 def fitted(text: str, width: int | None) -> str:
