@@ -158,6 +158,33 @@ def forget(
         _show_best(screen, top)
 
 
+def explain(
+    study: StudyPath,
+    trial: Annotated[int, typer.Argument(metavar="TRIAL", help="The number of a trial that was suggested.")],
+    in_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
+) -> None:
+    """Say why a trial was suggested: the sentence, what was expected, and good old runs close by."""
+    with explained("explain", in_json=in_json), usable(study):
+        from jumbo_bo.runner import answers
+        from jumbo_bo.runner.book import opened_book
+        from jumbo_bo.study.study_file import load
+
+        with opened_book(load(study), create=False) as book:
+            said = answers.explained(book, trial)
+        if in_json:
+            typer.echo(json.dumps(said, indent=1))
+            return
+        screen, reasons = console(), said["reasons"]
+        screen.print(f"trial {trial}: {', '.join(f'{name}={value}' for name, value in said['params'].items())}")
+        screen.print(str(said["why"]))
+        if reasons["predicted"]["mean"] is not None and said["value"] is not None:
+            low, high = number(reasons["predicted"]["low"]), number(reasons["predicted"]["high"])
+            screen.print(f"Expected {low} to {high} (90%), measured {number(said['value'])}")
+        for run in reasons["nearest"]:
+            close = ", ".join(f"{name}={value}" for name, value in run["params"].items())
+            screen.print(f"  old run of {run['task']}: {number(run['value'])} with {close}")
+
+
 def _show_best(screen: Console, top: FrozenTrial | None) -> None:
     if top is not None and top.value is not None:
         screen.print(f"Best so far: {number(top.value)} in trial {top.number} ({settings(top)})")

@@ -156,7 +156,7 @@ def import_(
             "the study file already says this, in [[history]]", param_hint="--objective/--task/..."
         )
     with explained("import", in_json=as_json):
-        from jumbo_bo.cli.old_runs import data, show
+        from jumbo_bo.cli.old_runs import data, history_of, show
         from jumbo_bo.study.study_file import load
 
         screen = console()
@@ -164,10 +164,7 @@ def import_(
         rename: Mapping[str, str]
         if studies:
             study = load(files[0])
-            history = study.history()
-            rename = {old: new for source in study.old_runs for old, new in source.options.get("rename", {}).items()}
-            if history is None:
-                raise UserError(f'{files[0]} names no old runs; add [[history]] with files = "runs/*.csv" to it')
+            history, rename = history_of(study)
         else:
             history, rename, guessed = _read_tables(files, space_from, asked, ignore or [])
         if as_json:
