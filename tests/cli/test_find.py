@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -33,12 +34,19 @@ NEW = {
 }
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made") / "old"
+    old_runs(folder, np.random.default_rng(20220222))
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: Path) -> Path:
     monkeypatch.setenv("JUMBO_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.toml").write_text(STUDY)
-    old_runs(tmp_path / "old", rng)
+    shutil.copytree(made, tmp_path / "old")
     return tmp_path
 
 

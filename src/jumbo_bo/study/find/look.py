@@ -12,7 +12,7 @@ import numpy as np
 
 from jumbo_bo.data import likeness
 from jumbo_bo.data.task import Task
-from jumbo_bo.errors import UserError, first_line, masked
+from jumbo_bo.errors import QUOTED, UserError, clip, first_line, masked
 from jumbo_bo.space.space import Array, Space
 from jumbo_bo.study.find.entries import Finding, is_known, key_of, known_keys
 from jumbo_bo.study.find.heads import heads
@@ -76,9 +76,9 @@ def look(
                     found = replace(found, known=True, why_not="it is in the study file already")
                 found, tasks = confirmed(found, head.size, study) if head.size <= left else (found, ())
                 left -= head.size if found.used is not None else 0
-                same = {copies.setdefault(_print(task), _named(found)) for task in tasks} - {_named(found)}
-                if tasks and len(same) == 1 and all(copies[_print(task)] in same for task in tasks):
-                    found, tasks = replace(found, why_not=f"the same runs as {same.pop()}"), ()
+                first = dict.fromkeys(copies.setdefault(_print(task), _named(found)) for task in tasks)
+                if tasks and _named(found) not in first:
+                    found, tasks = replace(found, why_not=f"the same runs as {clip(' and '.join(first), QUOTED)}"), ()
                 tables += [(len(findings), _sampled(task)) for task in tasks[:REFERENCES]]
                 findings.append(found)
                 seen(walked, len(findings))
