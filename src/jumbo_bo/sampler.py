@@ -121,11 +121,11 @@ class JumboSampler(BaseSampler):
             return {}
         with self._lock:
             try:
-                params = self._suggest(study, trial, space, fixed)
+                return Suggested(self._suggest(study, trial, space, fixed), search_space)
             except SpaceExhausted as error:
                 self._say("exhausted", f"{error}. From trial {trial.number} on, parameters are drawn at random.")
                 params = space.decode(space.sample(np.random.default_rng([self._seed, trial.number]), 1)[0])
-        return Suggested(params, search_space)
+        return {name: value for name, value in params.items() if name in search_space}
 
     def _found(self, study: Study) -> Space | None:
         """What the finished trials of the running study tell of its parameters."""
