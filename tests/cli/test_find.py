@@ -202,7 +202,10 @@ def test_too_few_parameters_are_not_enough(folder: Path, rng: np.random.Generato
 
 def test_without_a_result_the_numbers_are_named(folder: Path, rng: np.random.Generator) -> None:
     runs(rng, 20).rename({"loss": "q"}).write_csv("odd.csv")
-    assert whys(found("odd.csv")) == {"odd.csv": "no column has a name like a result, such as loss; its numbers: q"}
+    assert whys(found("odd.csv")) == {
+        "odd.csv": "no column has a name like a result, such as loss; pass --objective one of its numbers: q"
+    }
+    assert names(found("odd.csv", "--objective", "q")) == {("files", "odd.csv")}
     (folder / "study.toml").write_text(STUDY + '\n[[history]]\nfiles = "old/runs.csv"\nobjective = "q"\n')
     assert names(found("odd.csv")) == {("files", "odd.csv")}, "the study file knows the name"
 

@@ -42,6 +42,9 @@ def find(
     share: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="The least share of the parameters that old runs have to have.")
     ] = 0.5,
+    objective: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The result, where there is a column or metric of this name.")
+    ] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Add all that can be used to STUDY, without a question.")
     ] = False,
@@ -55,6 +58,7 @@ def find(
     with explained("find", "Nothing was written.", as_json), usable(study):
         from jumbo_bo.cli import dialog
         from jumbo_bo.study.find.entries import append, entries
+        from jumbo_bo.study.find.judge import Wanted
         from jumbo_bo.study.find.look import look
         from jumbo_bo.study.study_file import load
 
@@ -62,7 +66,7 @@ def find(
         screen = console()
         with _shown() as seen:
             tasks, whose = _references(file)
-            found = look(file, places, tasks, share, seen)
+            found = look(file, places, tasks, Wanted(share, objective), seen)
         chosen = found.new if write else []
         if not as_json:
             _show(screen, found, whose)

@@ -7,7 +7,7 @@ not guessed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -28,8 +28,14 @@ READ_ROWS = 5_000_000  # of a file: Parquet may have many in few bytes
 READ_RUNS = 10_000  # of a study, an experiment or a folder
 
 
-def judged(head: Head, study: StudyFile, wanted: float) -> Finding:
-    """From its first rows. `wanted`: the least share of the parameters."""
+@dataclass(frozen=True)
+class Wanted:
+    share: float = 0.5  # of the parameters, at least
+    objective: str | None = None  # the column or metric with the result, where there is one of this name
+
+
+def judged(head: Head, study: StudyFile, wanted: Wanted) -> Finding:
+    """From its first rows."""
     parameters = _parameters(head.frame.columns, study.space)
     found = Finding(
         head.kind,
@@ -47,13 +53,13 @@ def judged(head: Head, study: StudyFile, wanted: float) -> Finding:
     if not parameters:
         return replace(found, why_not=f"none of the parameters; it has {_some(head.frame.columns)}")
     try:
-        objective, task = _roles(head, study, set(parameters.values()))
+        objective, task = _roles(head, study, set(parameters.values()), wanted.objective)
     except UserError as error:
         return replace(found, why_not=_without_options(error))
     direction = head.direction or direction_of(objective) or study.direction
     found = replace(found, objective=None if objective == VALUE else objective, direction=direction, task=task)
     found = replace(found, options=_options(head, found))
-    if found.share < wanted:
+    if found.share < wanted.share:
         return replace(found, why_not=f"only {len(parameters)} of {len(study.space.names)} parameters")
     inside = _inside(head.frame, parameters, study.space)
     if not inside.any():
@@ -90,7 +96,7 @@ def _parameters(columns: Sequence[str], space: Space) -> dict[str, str]:
     return found
 
 
-def _roles(head: Head, study: StudyFile, parameters: set[str]) -> tuple[str, str | None]:
+def _roles(head: Head, study: StudyFile, parameters: set[str], wanted: str | None) -> tuple[str, str | None]:
     """The objective and the task. Names that the study already uses come first."""
     if head.metrics is None:
         frame = head.frame
@@ -100,8 +106,10 @@ def _roles(head: Head, study: StudyFile, parameters: set[str]) -> tuple[str, str
             return VALUE, None
         if not frame.columns:
             raise UserError("no run has a result")
+        often = [name for name in frame.columns if frame[name].null_count() <= frame.height / 2]
+        frame = frame.select(often) if often and wanted not in frame.columns else frame
     used = [str(source.options["objective"]) for source in study.old_runs if "objective" in source.options]
-    names = [name for name in (*used, study.job.value) if name in frame.columns and name not in parameters]
+    names = [name for name in (wanted, *used, study.job.value) if name in frame.columns and name not in parameters]
     objective, task = result_and_task(frame, parameters, names[0] if names else None)
     return objective, task if head.metrics is None else None
 
@@ -145,5 +153,6 @@ def _without_options(error: UserError) -> str:
     if not isinstance(error, Unclear):
         return str(error)
     if len(error.candidates) == 1 or "look like results" not in str(error):
-        return f"no column has a name like a result, such as loss; its numbers: {_some(error.candidates) or 'none'}"
-    return f"several columns may be the result: {_some(error.candidates)}"
+        numbers = _some(error.candidates) or "none"
+        return f"no column has a name like a result, such as loss; pass --objective one of its numbers: {numbers}"
+    return f"several columns may be the result; pass --objective one of {_some(error.candidates)}"

@@ -16,7 +16,7 @@ from jumbo_bo.errors import QUOTED, UserError, clip, first_line, masked
 from jumbo_bo.space.space import Array, Space
 from jumbo_bo.study.find.entries import Finding, is_known, key_of, known_keys
 from jumbo_bo.study.find.heads import heads
-from jumbo_bo.study.find.judge import confirmed, judged
+from jumbo_bo.study.find.judge import Wanted, confirmed, judged
 from jumbo_bo.study.find.places import Skipped, about, places
 from jumbo_bo.study.study_file import StudyFile
 
@@ -49,7 +49,7 @@ def look(
     study: StudyFile,
     given: Sequence[str],
     references: Sequence[Task],
-    share: float,
+    wanted: Wanted,
     seen: Callable[[int, int], None] = lambda entries, sources: None,
 ) -> Found:
     """`references` are tasks that found ones are compared with; without any, they are compared with each other."""
@@ -71,7 +71,7 @@ def look(
             continue
         try:
             for head in heads(place):
-                found = judged(head, study, share)
+                found = judged(head, study, wanted)
                 if is_known(key_of(found), known):
                     found = replace(found, known=True, why_not="it is in the study file already")
                 found, tasks = confirmed(found, head.size, study) if head.size <= left else (found, ())
