@@ -18,7 +18,7 @@ from optuna.storages.journal import JournalFileBackend
 from widgets import jumbo
 
 from jumbo_bo.cli import dialog
-from jumbo_bo.study.find import judge, look, places
+from jumbo_bo.study.find import heads, judge, look, places
 from jumbo_bo.study.study_file import load
 
 NEW = {
@@ -148,6 +148,13 @@ def test_large_folders_and_many_files_are_not_read_whole(folder: Path, monkeypat
     monkeypatch.setattr(places, "MOST_ENTRIES", 3)
     said = found("old")
     assert "more than 3 files" in said["skipped"][0]["why"]
+
+
+def test_of_many_studies_the_newest_are_looked_at(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads, "STUDIES", 1)
+    each = {e["name"]: e for e in found("old/optuna.db")["found"]}
+    assert each["tuesday"]["usable"]
+    assert "not one of the newest 1 studies" in each["monday"]["why_not"]
 
 
 def test_the_study_itself_is_no_old_run(folder: Path) -> None:

@@ -14,7 +14,7 @@ from optuna.trial import TrialState
 
 from jumbo_bo.data.files import MOST_COLUMNS, SEPARATOR, readable, scan
 from jumbo_bo.data.frames import text_or_typed
-from jumbo_bo.data.storage import opened
+from jumbo_bo.data.storage import check_has_studies, opened
 from jumbo_bo.data.trackers.mlflow import first_runs as first_mlflow_runs
 from jumbo_bo.data.trackers.ray import first_trials
 from jumbo_bo.data.trackers.runs import Run
@@ -26,6 +26,7 @@ from jumbo_bo.study.find.places import Place
 PIECE = 1_000_000  # bytes of a file that are read
 LARGEST = 50_000_000  # bytes of a file that can only be read as a whole: a journal, a list of runs
 ROWS = 100  # of a study, an experiment or a folder
+STUDIES, FEW_ROWS = 1_000, 10  # of one storage: the newest are looked at, and when there are many, fewer trials of each
 VALUE = "(value)"  # of an Optuna study; cannot collide with a parameter
 
 
@@ -128,12 +129,21 @@ def _of_lines(file: Path, piece: bytes) -> pl.DataFrame:
 
 def _of_storage(place: Place) -> Iterator[Head]:
     """A few trials of each study are looked at, spread over all of it."""
+    check_has_studies(place.where)
     if not place.where.startswith("sqlite:"):
         _check_size(place)  # a journal is read from its first line on
     with opened(place.where, create=False) as storage:
-        for study in storage.get_all_studies():
+        studies = storage.get_all_studies()
+        few = max(FEW_ROWS, ROWS * FEW_ROWS // max(len(studies), FEW_ROWS))
+        for study in studies[:-STUDIES]:
+            yield Head(
+                *("optuna", place.where, study.study_name, 0, False, pl.DataFrame()),
+                options={"studies": [study.study_name]},
+                problem=f"not looked at, as it is not one of the newest {STUDIES:,} studies of its storage",
+            )
+        for study in studies[-STUDIES:]:
             n = storage.get_n_trials(study._study_id)
-            wanted = range(n) if n <= ROWS else [i * n // ROWS for i in range(ROWS)]
+            wanted = range(n) if n <= few else [i * n // few for i in range(few)]
             ids = (storage.get_trial_id_from_study_id_trial_number(study._study_id, number) for number in wanted)
             trials = [trial for trial in map(storage.get_trial, ids) if trial.state.is_finished()]
             several = len(study.directions) > 1
