@@ -23,7 +23,7 @@ from jumbo_bo.study.guess import PREFIXES, Unclear, direction_of, result_and_tas
 from jumbo_bo.study.old_runs import OldRuns, read
 from jumbo_bo.study.study_file import StudyFile
 
-READ_BYTES = 50_000_000  # of a file that is read whole: 2 s
+READ_BYTES = 50_000_000  # of a file that is read whole: 1 s of CPU time
 READ_ROWS = 5_000_000  # of a file: Parquet may have many in few bytes
 READ_RUNS = 10_000  # of a study, an experiment or a folder
 

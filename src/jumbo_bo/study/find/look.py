@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -20,9 +19,7 @@ from jumbo_bo.study.find.judge import Wanted, confirmed, judged
 from jumbo_bo.study.find.places import Skipped, about, places
 from jumbo_bo.study.study_file import StudyFile
 
-READ_IN_ALL = (
-    1_000_000_000  # bytes of files that are read whole; of those after them only the first rows: half a minute
-)
+READ_IN_ALL = 1_000_000_000  # bytes of files that are read whole; of those after them only the first rows: 20 s
 REFERENCES = 5  # tasks that each one is compared with
 MOST_COMPARED = 40  # found tasks that are compared, the first ones; 0.1 s each
 MOST_ROWS = 2_000  # of a task
@@ -84,7 +81,7 @@ def look(
                 seen(walked, len(findings))
         except UserError as error:
             skipped.append(Skipped(place.where, about(place.where, error)))
-        except (OSError, UnicodeError, ValueError, sqlite3.Error) as error:
+        except Exception as error:  # of any library that reads files; one of them must not end the search
             skipped.append(Skipped(place.where, f"cannot be read: {first_line(error)}"))
     for i, rho in _compared(tables[:MOST_COMPARED], [_sampled(task) for task in references[:REFERENCES]], study.space):
         findings[i] = replace(findings[i], likeness=(*findings[i].likeness, rho))

@@ -19,7 +19,7 @@ from jumbo_bo.paths import at_home
 DATABASES = (".db", ".sqlite", ".sqlite3")
 MAGIC = b"SQLite format 3\0"
 NOT_DATA = {"__pycache__", "node_modules", "site-packages"}  # and what is hidden
-MOST_ENTRIES = 200_000  # files and folders looked at, which takes 2 s on a local disk
+MOST_ENTRIES = 200_000  # files and folders looked at, which takes 1 s of CPU time
 
 
 class Place(NamedTuple):
