@@ -41,7 +41,7 @@ MENU = {
         *["old-runs", "run", "lab", "explain", "report"],
     ],
     "Your problem": ["conditions", "constraints", "limits", "corrections", "beliefs"],
-    "Integrations": ["optuna", "ray", "botorch", "migrate"],
+    "Integrations": ["optuna", "ray", "botorch", "agents", "migrate"],
     "Applications": ["circuit"],
     "Background": [
         *["how-it-works", "paper", "theory", "baselines", "results", "big"],
