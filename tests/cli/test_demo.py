@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import json
 import re
 import sys
 from dataclasses import replace
@@ -281,6 +282,16 @@ def test_the_page_is_written_and_offered(
     monkeypatch.setattr(view.sys.stdin.__class__, "isatty", lambda _: True, raising=False)
     view.demo(trials=2, storage=storage, target=view.Target.protein, seed=0, output=Path("b.html"))
     assert opened == [(tmp_path / "b.html").as_uri()]
+
+
+def test_json(learned: list[int], storage: str) -> None:
+    result = jumbo("demo", "--trials", "2", "--storage", storage, "--json")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert set(said) == {"target", "best", "with_old_runs", "cold_start", "written"}  # as docs/agents.md lists them
+    assert len(said["with_old_runs"]["regrets"]) == len(said["cold_start"]["ranks"]) == 2
+    assert said["best"]["value"] == min(trial.value for trial in trials(storage))
+    assert "Best configuration" in result.stderr
 
 
 def test_short_reason() -> None:
