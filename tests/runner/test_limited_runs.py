@@ -19,8 +19,8 @@ from jumbo_bo.known import Remembered
 from jumbo_bo.report import page
 from jumbo_bo.report.rows import best as best_row
 from jumbo_bo.report.rows import rows
-from jumbo_bo.runner import people
-from jumbo_bo.runner.answers import suggestion_of, supervise
+from jumbo_bo.runner import people, supervise
+from jumbo_bo.runner.answers import suggestion_of
 from jumbo_bo.runner.attempt import outcome
 from jumbo_bo.runner.book import best, opened_book
 from jumbo_bo.runner.build import build_optimizer
