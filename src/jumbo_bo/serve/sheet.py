@@ -10,7 +10,7 @@ from typing import Any
 
 from optuna.trial import FrozenTrial
 
-from jumbo_bo.runner import people
+from jumbo_bo.runner.answers import suggestion_of
 from jumbo_bo.study.study_file import StudyFile
 
 STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%")  # of text that spreadsheets may run as a formula
@@ -23,7 +23,7 @@ def as_csv(file: StudyFile, trials: Iterable[FrozenTrial]) -> bytes:
     writer = csv.writer(out)
     writer.writerow(map(cell, ["trial", *names, "expected", "low", "high", "value", *limits, "notes"]))
     for trial in trials:
-        predicted = people.to_json(trial)["predicted"] or {}
+        predicted = suggestion_of(trial)["predicted"] or {}
         settings = [trial.params.get(name, "") for name in names]
         expected = [predicted.get(key, "") for key in ("mean", "low", "high")]
         writer.writerow(map(cell, [trial.number, *settings, *expected, "", *["" for _ in limits], ""]))

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial
 
 from jumbo_bo.explain import Prediction, in_digits
 from jumbo_bo.report.rows import Row, rows, spent, text
-from jumbo_bo.runner import people
+from jumbo_bo.runner.answers import suggestion_of
 from jumbo_bo.runner.book import BY, best
 from jumbo_bo.runner.reporting import seen
 from jumbo_bo.runner.state import Status, status
@@ -87,7 +87,7 @@ def of_trials(desk: Desk, page: int) -> tuple[Study, list[Finished], int]:
 
 
 def open_one(trial: FrozenTrial, file: StudyFile) -> Open:
-    said = people.to_json(trial)
+    said = suggestion_of(trial)
     predicted: dict[str, Any] = said["predicted"] or {}
     mean, low, high = "", "", ""
     if predicted.get("low") is not None and predicted.get("high") is not None:
