@@ -97,8 +97,8 @@ class Guard:
 
 
 def _add_headers(response: Response) -> Response:
-    for name, value in HEADERS.items():
-        response.headers.setdefault(name, value)
+    own = response.headers.get("Content-Security-Policy", POLICY)  # of the report
+    response.headers.update(HEADERS | {"Content-Security-Policy": own})
     return response
 
 
