@@ -36,7 +36,7 @@ html_title = f"jumbo-bo {version}"
 
 MENU = {
     "Start": ["tutorial", "notebook", "old-runs", "run", "lab", "explain", "report"],
-    "Your problem": ["conditions", "constraints", "limits", "corrections", "beliefs"],
+    "Your problem": ["conditions", "constraints", "limits", "curves", "corrections", "beliefs"],
     "Integrations": ["optuna", "ray", "botorch", "migrate"],
     "Applications": ["circuit"],
     "Background": [

@@ -33,7 +33,6 @@ class Expected(NamedTuple):
     low: float  # nine of ten final values should fall between `low` and `high`
     high: float
     chance: float  # that it is better than the best one so far
-    trust: float  # share of the old curves in what is predicted, 0 ... 1
 
 
 class JumboPruner(BasePruner):
@@ -41,8 +40,8 @@ class JumboPruner(BasePruner):
 
     curves            old curves, see `read_curves`
     source_studies    old Optuna studies with intermediate values, used in addition
-    share             after n trials the next one is the best with chance 1 / (n + 1), as far as anyone knows. A trial is
-                      pruned when its chance is below this share of that
+    share             after n trials the next one is the best with chance 1 / (n + 1), as far as anyone knows. A trial
+                      is pruned when its chance is below this share of that
     n_startup_trials  complete trials before any is pruned; None: 1 with old curves, 3 without
     """
 
@@ -56,7 +55,7 @@ class JumboPruner(BasePruner):
     ) -> None:
         if not (curves is None or isinstance(curves, Curves)):
             raise TypeError(f"curves is a {type(curves).__name__}, expected Curves (see read_curves)")
-        if not 0 < share <= 9:
+        if not 0 < share <= 1:
             raise InputError(f"share is {share}, expected a number above 0 and at most 1")
         if n_startup_trials is not None and n_startup_trials < 1:
             raise InputError(f"n_startup_trials is {n_startup_trials}, expected at least 1, or None")
@@ -89,7 +88,9 @@ class JumboPruner(BasePruner):
         if trial.last_step is None or np.isfinite(trial.intermediate_values[trial.last_step]):
             return False
         complete = [t for t in trials if t.state == TrialState.COMPLETE and t.intermediate_values]
-        return len(complete) >= self._startup and all(np.isfinite([*t.intermediate_values.values()]).all() for t in complete)
+        return len(complete) >= self._startup and all(
+            np.isfinite([*t.intermediate_values.values()]).all() for t in complete
+        )
 
     def _expect(self, study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> Expected | None:
         sign, (step, values) = sign_of(study), finite(trial.intermediate_values)
@@ -110,7 +111,7 @@ class JumboPruner(BasePruner):
             return sign * float(warp.inverse(np.array(found.quantile(share))))
 
         low, high = sorted((shown(0.05), shown(0.95)))
-        return Expected(shown(0.5), low, high, found.above(float(ends.max())), found.trust)
+        return Expected(shown(0.5), low, high, found.above(float(ends.max())))
 
     def _old_rows(self, until: float) -> list[tuple[Array, Array]]:
         if until not in self._rows:

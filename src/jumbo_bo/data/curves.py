@@ -173,13 +173,17 @@ def _chosen(frame: pl.DataFrame, columns: Mapping[str, str], where: str) -> pl.D
             advice = f"; pass {role}= one of {frame.columns}"
             if len(wide) > 1:
                 advice = (
-                    f"; a table with one column per step ({wide[0]!r}, {wide[1]!r}, ...) has to be made long first: one "
-                    "row per run and step, such as by the `unpivot` of Polars or the `melt` of pandas"
+                    f"; a table with one column per step ({wide[0]!r}, {wide[1]!r}, ...) has to be made long first: "
+                    "one row per run and step, such as by the `unpivot` of Polars or the `melt` of pandas"
                 )
             raise InputError(f"{where} has no column {column!r}{closest(column, frame.columns)}{advice}")
     rows = frame.select(pl.col(column).alias(role) for role, column in columns.items())
-    rows = rows.with_columns(_number(rows["step"], columns["step"], where), _number(rows["value"], columns["value"], where))
-    return rows.filter(pl.all_horizontal(pl.all().is_not_null()), pl.col("value").is_finite(), pl.col("step").is_finite())
+    rows = rows.with_columns(
+        _number(rows["step"], columns["step"], where), _number(rows["value"], columns["value"], where)
+    )
+    return rows.filter(
+        pl.all_horizontal(pl.all().is_not_null()), pl.col("value").is_finite(), pl.col("step").is_finite()
+    )
 
 
 def _number(column: pl.Series, name: str, where: str) -> pl.Series:

@@ -1,5 +1,5 @@
-"""Where a learning curve ends: local Bayesian linear regression of the final value on the curve so far, with priors from
-old curves. C. M. Bishop, 'Pattern Recognition and Machine Learning', Springer 2006, Exercises 3.12 to 3.14.
+"""Where a learning curve ends: local Bayesian linear regression of the final value on the curve so far, with priors
+from old curves. C. M. Bishop, 'Pattern Recognition and Machine Learning', Springer 2006, Exercises 3.12 to 3.14.
 
 Notation
     x           (4,)    a curve so far, see `so_far`; rows X (n, 4) and their final values y (n,)
@@ -46,7 +46,7 @@ class Line(NamedTuple):
 
     def told(self, x: Array, y: Array, w: Array) -> Line:  # (n, 4), (n,), (n,) how much each counts
         P = self.P + (x * w[:, None]).T @ x
-        m = np.linalg.solve(P, self.P @ self.m + x.T @ (w * y))
+        m = np.linalg.solve(P, self.P @ self.m + x.T @ (w * y)).astype(float)
         square = float((w * y) @ y + self.m @ self.P @ self.m - m @ P @ m)
         return Line(m, P, self.a + float(w.sum()) / 2, max(self.b + square / 2, LEAST))
 
@@ -61,7 +61,7 @@ class Line(NamedTuple):
         return float(x @ self.m), math.sqrt(self.b / self.a * doubt), 2 * self.a
 
 
-NOTHING = Line(MEAN, np.diag((NOISE / SPREAD) ** 2), 1.0, NOISE**2)
+NOTHING = Line(MEAN, np.diag((NOISE / SPREAD) ** 2).astype(float), 1.0, NOISE**2)
 
 
 @dataclass(frozen=True, eq=False)
