@@ -17,12 +17,16 @@ from typing import Any
 
 import numpy as np
 from good_inputs import (
+    CONDITIONAL,
     CONFIG,
+    CONSTRAINED,
     CSV,
+    FORMULAS,
     JSONL,
     RUN,
     SECRET,
     SPACE,
+    STOCK,
     STUDY,
     TELL,
     YAML,
@@ -38,6 +42,7 @@ from good_inputs import (
     written,
 )
 from mutations import atom, damaged, value
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 from jumbo_bo.cli.template import study_text
 from jumbo_bo.data.readers import read_history
@@ -45,10 +50,20 @@ from jumbo_bo.data.storage import checked, shown
 from jumbo_bo.data.trackers import from_ray, from_wandb
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.runner.people import number_of, parse
+from jumbo_bo.space.space import Space
 from jumbo_bo.study.guess import guess
 from jumbo_bo.study.job import render
 from jumbo_bo.study.study_file import load
 from jumbo_bo.study.table import read_table
+
+FORMULA_SPACE = {
+    "a": FloatDistribution(0.0, 1.0),
+    "b": FloatDistribution(0.0, 1.0, step=0.25),
+    "c": FloatDistribution(1e-3, 1.0, log=True),
+    "kind": CategoricalDistribution(["x", "-rf", 3]),
+    "on": CategoricalDistribution([True, False]),
+    "T (C)": FloatDistribution(20, 90),
+}
 
 
 def csv(rng: random.Random, folder: Path) -> None:
@@ -85,6 +100,38 @@ def study(rng: random.Random, folder: Path) -> None:
     file.write_bytes(damaged(rng, STUDY))
     read = load(file)
     render(read.job, read.space.decode(read.space.sample(np.random.default_rng(0), 1)[0]))
+
+
+def conditional(rng: random.Random, folder: Path) -> None:
+    """A study with conditions and limits."""
+    _sampled(written(folder / "study.toml", damaged(rng, CONDITIONAL)))
+
+
+def constrained(rng: random.Random, folder: Path) -> None:
+    """A study with constraints, beliefs, and a list of what may be tried."""
+    text, stock = (damaged(rng, good) if rng.random() < 0.6 else good for good in (CONSTRAINED, STOCK))
+    written(folder / "stock.csv", stock)
+    _sampled(written(folder / "study.toml", text))
+
+
+def _sampled(file: Path) -> None:
+    found = load(file)
+    assert found.listed is None or all(found.space.allows(params) for params in found.listed)
+    for params in [found.space.decode(u) for u in found.space.sample(np.random.default_rng(0), 2)]:
+        assert found.space.allows(params)
+        render(found.job, params)
+
+
+def formula(rng: random.Random, folder: Path) -> None:
+    """What holds is said of every configuration, and those that are drawn meet it."""
+    text = damaged(rng, rng.choice(FORMULAS)).decode(errors="replace")
+    if rng.random() < 0.5:
+        space = Space(FORMULA_SPACE, constraints=[text])
+        assert all(space.allows(space.decode(u)) for u in space.sample(np.random.default_rng(0), 2))
+    else:
+        space = Space(FORMULA_SPACE | {"extra": FloatDistribution(0, 1)}, conditions={"extra": text})
+        for params in [space.decode(u) for u in space.sample(np.random.default_rng(0), 2)]:
+            assert space.decode(space.encode(params)) == params
 
 
 def tell(rng: random.Random, folder: Path) -> None:
@@ -191,7 +238,23 @@ def address(rng: random.Random, folder: Path) -> None:
 
 
 TARGETS: dict[str, Callable[[random.Random, Path], None]] = {
-    f.__name__: f for f in (csv, init, jsonl, parquet, study, tell, values, net, wandb, ray, address)
+    f.__name__: f
+    for f in (
+        csv,
+        init,
+        jsonl,
+        parquet,
+        study,
+        conditional,
+        constrained,
+        formula,
+        tell,
+        values,
+        net,
+        wandb,
+        ray,
+        address,
+    )
 }
 
 
