@@ -1,7 +1,7 @@
-"""How well the ends of learning curves are predicted: the constants of models/endings.py, and whether chances come true.
+"""How well the ends of learning curves are predicted: constants of models/endings.py, and whether chances come true.
 
-    python benchmarks/curves_predicted.py --tasks iris digits-parity diabetes-bmi --sources iris digits-parity diabetes-bmi --first-seed 100
-    python benchmarks/curves_predicted.py      # REPORT tasks, seeds 0 to 3
+    python benchmarks/curves_predicted.py --variants "as it is"       # REPORT tasks, seeds 0 to 3
+    python benchmarks/curves_predicted.py --development --seeds 3     # the constants: DEVELOPMENT tasks, seeds from 100
 
 TRIALS random configurations of a task are trained one after the other, and none is pruned. After each epoch at which a
 pruner would judge it, the final value of the running one is predicted from the earlier ones, with old curves and
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -57,27 +58,27 @@ def predicted(task: str, sources: Sequence[str], seed: int, old: bool, folder: P
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--development", action="store_true", help="old curves are of DEVELOPMENT tasks, too")
     parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--tasks", nargs="+", choices=[*DEVELOPMENT, *REPORT], default=list(REPORT))
-    parser.add_argument("--sources", nargs="+", choices=[*DEVELOPMENT, *REPORT], default=[*DEVELOPMENT, *REPORT])
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS))
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
-    heads = [f"{low:.0%} to {min(high, 1):.0%}" for low, high in zip(BINS, BINS[1:], strict=False)]
+    heads = [f"{low:.0%} to {min(high, 1):.0%}" for low, high in pairwise(BINS)]
     print(f"| | old curves | score | inside 90% | {' | '.join(f'said, came true: {head}' for head in heads)} |")
     print("| --- |" + " --- |" * (len(heads) + 3))
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    first = 100 if options.development else 0
+    tasks, sources = (DEVELOPMENT, DEVELOPMENT) if options.development else (REPORT, (*DEVELOPMENT, *REPORT))
+    seeds = range(first, first + options.seeds)
     for name in options.variants:
         usual = {constant: getattr(endings, constant) for constant in VARIANTS[name]}
         for constant, value in VARIANTS[name].items():
             setattr(endings, constant, value)
         for old in (False, True):
-            runs = [predicted(t, options.sources, s, old, options.folder) for t in options.tasks for s in seeds]
+            runs = [predicted(t, sources, s, old, options.folder) for t in tasks for s in seeds]
             chance, came, inside = np.array([row for run in runs for row in run]).T
             score = np.mean(np.log(np.where(came > 0, chance, 1 - chance)))
             cells = []
-            for low, high in zip(BINS, BINS[1:], strict=False):
+            for low, high in pairwise(BINS):
                 some = (low <= chance) & (chance < high)
                 cells.append(f"{chance[some].mean():.1%}, {came[some].mean():.1%}" if some.any() else "")
             print(f"| {name} | {'yes' if old else 'no'} | {score:.3f} | {inside.mean():.0%} | {' | '.join(cells)} |")

@@ -7,6 +7,7 @@ processes and threads decide alike. The study is read only when a trial is judge
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,11 +18,11 @@ from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.data.corrections import corrections
 from jumbo_bo.data.curves import Curve, Curves, Steps, curve_of, finite, from_studies, sign_of, steps_of, units
+from jumbo_bo.data.readers import EXPECTED
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.errors import InputError
 from jumbo_bo.models.endings import Array, ending, so_far
 
-EXPECTED = "expected"  # user attribute of a pruned trial: an `Expected`
 MOST_KEPT = 200  # steps for which the old curves are kept as rows
 SOONEST = 1e-3  # of the way; steps before the first one of the finished trials count as this
 
@@ -94,24 +95,23 @@ class JumboPruner(BasePruner):
 
     def _expect(self, study: Study, trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> Expected | None:
         sign, (step, values) = sign_of(study), finite(trial.intermediate_values)
+        best = max((sign * t.value for t in trials if t.value is not None and _may_be_best(t)), default=None)
         known = [t for t in trials if curve_of(t, sign) is not None]
-        if not known or not len(step):
+        if best is None or not known or not len(step):
             return None
         usual = np.median([steps_of(finite(t.intermediate_values)[0]) for t in known], axis=0)
         steps = Steps(*map(float, usual))
         until = float(np.clip(steps.at(step[-1:])[0], SOONEST, 1.0))
-        curves = [c for t in known if (c := curve_of(t, sign, steps)) is not None and c.at[0] <= until * (1 + 1e-9)]
-        if len(curves) < self._startup:
-            return None
+        curves = [c for t in known if (c := curve_of(t, sign, steps)) is not None]
         warp = units(np.array([c.end for c in curves]), [task.warp for task in self._old])
         rows, ends = _Task(warp, [c.within(warp) for c in curves]).rows(until)
+        if len(ends) < self._startup:
+            return None
         found = ending(so_far(steps.at(step), warp(sign * values), until), rows, ends, self._old_rows(until))
-
-        def shown(share: float) -> float:
-            return sign * float(warp.inverse(np.array(found.quantile(share))))
-
-        low, high = sorted((shown(0.05), shown(0.95)))
-        return Expected(shown(0.5), low, high, found.above(float(ends.max())))
+        z = np.array([found.quantile(share) for share in (0.05, 0.5, 0.95)])
+        value, limits = sign * float(warp.inverse(z[1])), sign * warp.straight(z)
+        low, high = min(value, *limits), max(value, *limits)
+        return Expected(value, float(low), float(high), found.above(float(warp(np.array(best)))))
 
     def _old_rows(self, until: float) -> list[tuple[Array, Array]]:
         if until not in self._rows:
@@ -136,7 +136,10 @@ class _Task(NamedTuple):
         return cls(warp, [c.within(warp) for c in curves])
 
     def rows(self, until: float) -> tuple[Array, Array]:  # -> X (n, 4), y (n,)
-        return np.array([so_far(c.at, c.values, until) for c in self.curves]), np.array([c.end for c in self.curves])
+        """Of those that have begun by then."""
+        begun = [c for c in self.curves if c.at[0] <= until * (1 + 1e-9)]
+        rows = [so_far(c.at, c.values, until) for c in begun]
+        return np.array(rows).reshape(-1, 4), np.array([c.end for c in begun])
 
 
 def is_due(n: int) -> bool:
@@ -144,6 +147,15 @@ def is_due(n: int) -> bool:
     while n > 4 and n % 2 == 0:
         n //= 2
     return 0 < n < 4 or n == 4
+
+
+def _may_be_best(trial: FrozenTrial) -> bool:
+    """Complete, and it meets its constraints."""
+    return (
+        trial.state == TrialState.COMPLETE
+        and math.isfinite(trial.value or 0.0)
+        and all(excess <= 0 for excess in trial.constraints.values())
+    )
 
 
 def _counting(study: Study) -> list[FrozenTrial]:

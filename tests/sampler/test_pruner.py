@@ -14,8 +14,9 @@ from sampled import SPACE
 
 from jumbo_bo import JumboPruner, JumboSampler
 from jumbo_bo.data.corrections import KEY
+from jumbo_bo.data.readers import EXPECTED, outcome
 from jumbo_bo.errors import InputError
-from jumbo_bo.pruner import EXPECTED, is_due
+from jumbo_bo.pruner import is_due
 
 STEPS = 30
 X = {"x": FloatDistribution(0, 1)}
@@ -159,6 +160,27 @@ def test_the_study_is_read_only_when_a_trial_is_judged():
     assert not JumboPruner().prune(study, trial)
 
 
+def test_the_best_trial_meets_its_constraints(past):
+    """A trial that no constraint forbids is not compared with better ones that one does."""
+    study = study_of([0.3, 0.5, 0.7], name="new")
+    forbidden = [
+        create_trial(value=t.value, intermediate_values=t.intermediate_values, constraints={"c": 1.0})
+        for t in study.trials
+    ]
+    only = optuna.create_study()
+    only.add_trials(forbidden)
+    pruner = JumboPruner(source_studies=past)
+    assert run(only, pruner, 0.9) == STEPS
+    assert run(only, pruner, 0.2) == STEPS
+    assert run(only, pruner, 1.0) < STEPS / 2
+
+
+def test_the_best_trial_need_not_have_reported_anything(past):
+    study = study_of([0.6, 0.7, 0.8], name="new")
+    study.add_trial(create_trial(value=0.0))
+    assert run(study, JumboPruner(source_studies=past), 0.4) < STEPS
+
+
 def test_forgotten_trials_do_not_count(past):
     study = study_of([0.5, 0.6, 0.7], name="new")
     study.set_user_attr(f"{KEY}000001 00000000", {"what": "forgotten", "trials": [0, 1, 2], "when": "2026-01-01T00:00"})
@@ -180,7 +202,15 @@ def test_it_goes_with_the_sampler(past):
     pruned = [t for t in study.trials if t.state == TrialState.PRUNED]
     assert pruned
     assert all(EXPECTED in t.user_attrs for t in pruned)
+    assert [outcome(t)[0] for t in pruned] == [t.user_attrs[EXPECTED]["value"] for t in pruned]
     assert study.best_value < 0.4
+
+
+@pytest.mark.parametrize("odd", [None, 3, {}, {"value": "high"}, {"value": math.nan}])
+def test_a_trial_that_another_pruner_ended_counts_with_its_last_value(odd):
+    kept = {} if odd is None else {EXPECTED: odd}
+    trial = create_trial(state=TrialState.PRUNED, intermediate_values={0: 0.5, 1: 0.4}, user_attrs=kept)
+    assert outcome(trial)[0] == 0.4
 
 
 @pytest.mark.parametrize(
