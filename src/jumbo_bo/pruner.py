@@ -109,9 +109,10 @@ class JumboPruner(BasePruner):
             return None
         found = ending(so_far(steps.at(step), warp(sign * values), until), rows, ends, self._old_rows(until))
         z = np.array([found.quantile(share) for share in (0.05, 0.5, 0.95)])
-        value, limits = sign * float(warp.inverse(z[1])), sign * warp.straight(z)
-        low, high = min(value, *limits), max(value, *limits)
-        return Expected(value, float(low), float(high), found.above(float(warp(np.array(best)))))
+        middle = warp.inverse(z[1])
+        beyond = (warp.straighten(middle) - warp.centre) / warp.scale - z[1]  # what was squashed, see warp.py
+        low, value, high = sorted(sign * np.array([*warp.straight(z[[0, 2]] + beyond), middle]))
+        return Expected(float(value), float(low), float(high), found.above(float(warp(np.array(best)))))
 
     def _old_rows(self, until: float) -> list[tuple[Array, Array]]:
         if until not in self._rows:
