@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import shutil
 import struct
 import warnings
 from collections.abc import Callable
@@ -48,14 +49,22 @@ from jumbo_bo.cli.template import study_text
 from jumbo_bo.data.readers import read_history
 from jumbo_bo.data.storage import checked, shown
 from jumbo_bo.data.trackers import from_ray, from_wandb
+from jumbo_bo.errors import UserError
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.runner.people import number_of, parse
 from jumbo_bo.space.space import Space
+from jumbo_bo.study import toml
+from jumbo_bo.study.find.entries import append, entries
+from jumbo_bo.study.find.judge import Wanted
+from jumbo_bo.study.find.look import look
 from jumbo_bo.study.guess import guess
 from jumbo_bo.study.job import render
 from jumbo_bo.study.study_file import load
 from jumbo_bo.study.table import read_table
 
+JOURNAL = b"""{"op_code":0,"worker_id":"w","study_name":"s","directions":[1]}
+{"op_code":4,"worker_id":"w","study_id":0,"datetime_start":"2026-01-01T00:00:00.000000"}
+"""
 FORMULA_SPACE = {
     "a": FloatDistribution(0.0, 1.0),
     "b": FloatDistribution(0.0, 1.0, step=0.25),
@@ -220,6 +229,33 @@ def ray(rng: random.Random, folder: Path) -> None:
     from_ray(folder / "tune", SPACE, which=rng.choice(("last", "best")))
 
 
+def find(rng: random.Random, folder: Path) -> None:
+    """One file among good and damaged ones never ends the search; what is said to be usable can be read."""
+    old = folder / "old"
+    shutil.rmtree(old, ignore_errors=True)
+    wandb_folder(old / "w", damaged(rng, YAML), damaged(rng, b'{"value": 0.5}'))
+    for name, data in {
+        "a.csv": CSV,
+        "b.jsonl": JSONL,
+        "c.parquet": parquet_file("zstd"),
+        "d.json": json.dumps([RUN, RUN]).encode(),
+        "e.journal": JOURNAL,
+        "f.db": b"SQLite format 3\0" + CSV,
+        "tune/trial_1/params.json": json.dumps(CONFIG).encode(),
+        "tune/trial_1/result.json": json_lines([{"value": 0.5, "config": CONFIG}]),
+    }.items():
+        if rng.random() < 0.3:
+            written(old / name, damaged(rng, data))
+    lines = [f"{name} = {toml.written(toml.parameter(dist))}" for name, dist in SPACE.distributions.items()]
+    study = written(folder / "study.toml", "\n".join(['name = "new"', "[space]", *lines, ""]).encode())
+    found = look(load(study), [str(old)], (), Wanted())
+    json.dumps(found.to_json(), allow_nan=False)
+    if not found.new:
+        raise UserError("nothing that can be used")
+    append(study, entries(found.new, folder))
+    load(study).history()
+
+
 def address(rng: random.Random, folder: Path) -> None:
     """No secret of an address is shown, whatever else is wrong with it."""
     good = rng.choice(
@@ -253,6 +289,7 @@ TARGETS: dict[str, Callable[[random.Random, Path], None]] = {
         net,
         wandb,
         ray,
+        find,
         address,
     )
 }
