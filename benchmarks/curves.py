@@ -7,8 +7,7 @@ Each search may use as many epochs as TRIALS full trainings. Regret is that of t
 above the smallest one of the table, as a share of the gap from there to the median. Old curves are ROWS random ones of
 every other task; JumboSampler knows the final values of the same runs as old runs, with every pruner. The first table
 has the mean regret after shares of the epochs, the second one the share of the epochs after which the mean regret is
-what it is without a pruner after all of them. "last values" shows how JumboSampler does when it does not learn from the
-expected final values of pruned trials.
+what it is without a pruner after all of them.
 """
 
 from __future__ import annotations
@@ -31,14 +30,12 @@ from optuna.pruners import HyperbandPruner, MedianPruner, NopPruner, SuccessiveH
 from jumbo_bo import JumboSampler
 from jumbo_bo.data.curves import Curve, Curves
 from jumbo_bo.data.history import History, Task
-from jumbo_bo.data.readers import EXPECTED
 from jumbo_bo.pruner import JumboPruner
 
 TRIALS = {"tpe": 40, "random": 40, "jumbo": 15}
 ROWS = 100  # old curves of each task
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
 NONE = "none"
-LAST = "jumbo, old curves, last values"  # pruned trials count with the last value they reported, as with other pruners
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -73,7 +70,6 @@ def pruners(known: dict[str, Array], folder: Path | None) -> dict[str, Callable[
         "hyperband": lambda: HyperbandPruner(max_resource=EPOCHS),
         "jumbo": JumboPruner,
         "jumbo, old curves": lambda: JumboPruner(old_curves(known, folder)),
-        LAST: lambda: JumboPruner(old_curves(known, folder)),
     }
 
 
@@ -83,9 +79,7 @@ def sampler_of(name: str, seed: int, known: dict[str, Array], folder: Path | Non
     return {"tpe": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}[name](seed=seed)
 
 
-def search(
-    e: Array, sampler: optuna.samplers.BaseSampler, pruner: optuna.pruners.BasePruner, most: int, last: bool
-) -> Any:
+def search(e: Array, sampler: optuna.samplers.BaseSampler, pruner: optuna.pruners.BasePruner, most: int) -> Any:
     """[epochs used, regret] after each trial, and how many of them were pruned."""
     row = {tuple(u): i for i, u in enumerate(SPACE.grid())}
     study = optuna.create_study(study_name="curves", sampler=sampler, pruner=pruner)
@@ -98,8 +92,6 @@ def search(
             trial.report(float(error), epoch)
             used += 1
             if epoch < EPOCHS and trial.should_prune():
-                if last:
-                    trial.set_user_attr(EXPECTED, None)
                 study.tell(trial, state=optuna.trial.TrialState.PRUNED)
                 pruned += 1
                 break
@@ -152,7 +144,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", choices=[*DEVELOPMENT, *REPORT], default=list(REPORT))
     parser.add_argument("--sources", nargs="+", choices=[*DEVELOPMENT, *REPORT], default=[*DEVELOPMENT, *REPORT])
     known_pruners = list(pruners({}, None))
-    parser.add_argument("--pruners", nargs="+", choices=known_pruners, default=[p for p in known_pruners if p != LAST])
+    parser.add_argument("--pruners", nargs="+", choices=known_pruners, default=known_pruners)
     parser.add_argument("--folder", type=Path, help="of the curves; they are trained when they are not there")
     parser.add_argument("--out", type=Path, help="a JSON file for all regrets; runs in it are not repeated")
     options = parser.parse_args()
@@ -168,7 +160,7 @@ def main() -> None:
                 if tuple(key.values()) not in done:
                     sampler = sampler_of(options.sampler, seed, known, options.folder)
                     pruner = pruners(known, options.folder)[name]()
-                    runs.append({**key, **search(errors(task, options.folder), sampler, pruner, most, name == LAST)})
+                    runs.append({**key, **search(errors(task, options.folder), sampler, pruner, most)})
                     if options.out:
                         options.out.write_text(json.dumps(runs))
     show([r for r in runs if r["sampler"] == options.sampler and r["pruner"] in options.pruners], most)

@@ -18,11 +18,11 @@ from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.data.corrections import corrections
 from jumbo_bo.data.curves import Curve, Curves, Steps, curve_of, finite, from_studies, sign_of, steps_of, units
-from jumbo_bo.data.readers import EXPECTED
 from jumbo_bo.data.warp import Warp
 from jumbo_bo.errors import InputError
 from jumbo_bo.models.endings import Array, ending, so_far
 
+EXPECTED = "expected"  # user attribute of a pruned trial: an `Expected`
 MOST_KEPT = 200  # steps for which the old curves are kept as rows
 SOONEST = 1e-3  # of the way; steps before the first one of the finished trials count as this
 

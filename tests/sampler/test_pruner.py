@@ -14,9 +14,9 @@ from sampled import SPACE
 
 from jumbo_bo import JumboPruner, JumboSampler
 from jumbo_bo.data.corrections import KEY
-from jumbo_bo.data.readers import EXPECTED, outcome
+from jumbo_bo.data.readers import outcome
 from jumbo_bo.errors import InputError
-from jumbo_bo.pruner import is_due
+from jumbo_bo.pruner import EXPECTED, is_due
 
 STEPS = 30
 X = {"x": FloatDistribution(0, 1)}
@@ -202,15 +202,8 @@ def test_it_goes_with_the_sampler(past):
     pruned = [t for t in study.trials if t.state == TrialState.PRUNED]
     assert pruned
     assert all(EXPECTED in t.user_attrs for t in pruned)
-    assert [outcome(t)[0] for t in pruned] == [t.user_attrs[EXPECTED]["value"] for t in pruned]
+    assert [outcome(t)[0] for t in pruned] == [t.intermediate_values[t.last_step] for t in pruned]
     assert study.best_value < 0.4
-
-
-@pytest.mark.parametrize("odd", [None, 3, {}, {"value": "high"}, {"value": math.nan}])
-def test_a_trial_that_another_pruner_ended_counts_with_its_last_value(odd):
-    kept = {} if odd is None else {EXPECTED: odd}
-    trial = create_trial(state=TrialState.PRUNED, intermediate_values={0: 0.5, 1: 0.4}, user_attrs=kept)
-    assert outcome(trial)[0] == 0.4
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ Without a task column each file is a task, named by its stem, and each study is 
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +37,6 @@ else:
 
 FAILED = "trial failed"
 MEASURED = "measured"  # user attribute: quantity -> value
-EXPECTED = "expected"  # user attribute of a trial that JumboPruner has pruned: the `Expected` of pruner.py
 Result = tuple[FrozenTrial, tuple[float | None, str]]  # its value, or why it has none
 OBJECTIVE = "(objective)"  # column of a study's values; cannot collide with a parameter called 'value'
 
@@ -82,9 +80,9 @@ def from_study(
 ) -> History:
     """Each study is a task with its own direction; `target` names the one that is the new problem itself.
 
-    Pruned trials count as in `outcome`; failed ones tell where trials fail; unfinished ones are left out. Both are
-    counted. Corrected trials count as corrected, forgotten ones not at all. What was measured with the trials, or set
-    as their constraints, is read as well.
+    Pruned trials count with their last intermediate value; failed ones tell where trials fail; unfinished ones are left
+    out. Both are counted. Corrected trials count as corrected, forgotten ones not at all. What was measured with the
+    trials, or set as their constraints, is read as well.
     Options: rename, fill, on_bad_rows, as in `History.from_frame`.
     """
     several = [studies] if isinstance(studies, optuna.Study) else list(studies)
@@ -177,15 +175,10 @@ def _table(where: str, name: str, results: Iterable[Result], space: Space, optio
 
 
 def outcome(trial: FrozenTrial) -> tuple[float | None, str]:
-    """The trial's value, or why it has none. A pruned trial counts with the value that it would probably have reached,
-    where JumboPruner has left one, else with the last value it reported."""
+    """The trial's value, or why it has none. A pruned trial counts with the last value it reported."""
     if trial.state == TrialState.COMPLETE:
         return trial.value, "trial has no value"
     if trial.state == TrialState.PRUNED:
-        expected = trial.user_attrs.get(EXPECTED)
-        value = expected.get("value") if isinstance(expected, dict) else None
-        if isinstance(value, float) and math.isfinite(value):
-            return value, ""
         return trial.intermediate_values.get(trial.last_step or 0), "trial was pruned before it reported a value"
     return None, FAILED if trial.state == TrialState.FAIL else "trial is not finished"
 
