@@ -1,7 +1,7 @@
 """JumboPruner: what it stops and what it lets run, with old curves and without, and that odd reports do no harm."""
 
+import copy
 import math
-import pickle
 
 import numpy as np
 import optuna
@@ -147,7 +147,7 @@ def test_it_decides_alike_in_every_process(past, tmp_path):
     trial.report(1.2, 0)
     pruner = JumboPruner(source_studies=past)
     first = pruner.expect(study, trial._get_latest_trial())
-    again = pickle.loads(pickle.dumps(pruner))
+    again = copy.deepcopy(pruner)
     elsewhere = optuna.load_study(study_name="old-1.0", storage=storage)
     assert again.expect(elsewhere, elsewhere.trials[-1]) == first
 
