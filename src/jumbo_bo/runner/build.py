@@ -20,9 +20,9 @@ from jumbo_bo.learning import cache
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past_file import FORMAT
 from jumbo_bo.learning.training import JUDGED_FROM
-from jumbo_bo.measured import quantity_history
 from jumbo_bo.methods import METHODS, Recipe
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.quantities import quantity_history
 from jumbo_bo.runner.kept import old_runs
 from jumbo_bo.study.study_file import StudyFile
 from jumbo_bo.wording import learned
