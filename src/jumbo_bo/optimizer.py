@@ -48,6 +48,7 @@ pareto = later("jumbo_bo.pareto")
 
 Array = npt.NDArray[np.float64]
 Direction = Literal["minimize", "maximize"]
+Directions = Direction | Mapping[str, Direction]
 
 __all__ = ["BestTrial", "Direction", "Optimizer", "Suggestion"]
 
@@ -77,7 +78,7 @@ class Optimizer(Retold, InNotebooks):
         self,
         space: Space | Mapping[str, BaseDistribution],
         history: Any = None,
-        direction: Direction | Mapping[str, Direction] = "minimize",
+        direction: Directions = "minimize",
         n_trials: int | None = None,
         method: str | Recipe = DEFAULT,
         seed: int = 0,

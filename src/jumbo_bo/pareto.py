@@ -193,7 +193,7 @@ class ParetoOptimizer(Optimizer):
             Voice(replace(q.model.view(), pending=view.pending), q.own, math.nan) for q in self._others.quantities
         ]
         worst = [goal.sign * self.reference.get(goal.name, math.nan) for goal in self.goals]
-        return [v._replace(reference=float(v.view.warp(np.array(w)))) for v, w in zip(found, worst, strict=True)]
+        return [voice._replace(reference=end) for voice, end in zip(found, worst, strict=True)]
 
     def _explained(self, found: Chosen, suggestion: Suggestion) -> Explanation:
         """What is said of the first goal, then the same of all."""

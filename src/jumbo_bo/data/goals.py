@@ -98,8 +98,8 @@ def as_one(trial: FrozenTrial, names: Sequence[str]) -> FrozenTrial:
     if values is None or len(names) < 2 or len(values) != len(names):
         return trial
     made = copy.copy(trial)
-    kept = trial.user_attrs.get(MEASURED)
-    others = dict(zip(names[1:], values[1:], strict=True))
-    made._user_attrs = {**trial.user_attrs, MEASURED: {**(kept if isinstance(kept, dict) else {}), **others}}
+    kept, others = trial.user_attrs.get(MEASURED), dict(zip(names[1:], values[1:], strict=True))
+    also = {name: q for name, q in kept.items() if name not in others} if isinstance(kept, dict) else {}
+    made._user_attrs = {**trial.user_attrs, MEASURED: {**others, **also}}
     made.values = values[:1]
     return made

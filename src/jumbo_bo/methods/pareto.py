@@ -1,10 +1,15 @@
 """Several goals: the next trial is the one that is expected to add most to the volume that the trials dominate.
 
 Each goal has models of its own, those of the default method (mixture.py), and they are taken as independent of each
-other. So the improvement that is expected is exact for any number of goals (search/front.py). The front is that of what
-is expected of the trials, finished ones and pending ones, as noise would make it too good.
+other. So the improvement that is expected has a closed form for any number of goals (search/front.py). The front is
+that of what is expected of the trials, finished ones and pending ones, as noise would make it too good.
 
-All of it is on the scale of the models, where every goal has about unit scale.
+The volume is that in the user's units. Models may see a goal on a log scale, where a loss that goes to 0 would be worth
+infinitely much: a normal distribution there is taken for one in the user's units, whose sd is the way from its median
+to what is one sd better.
+
+Notation
+    f       (n, k) values in the user's units, larger is better
 """
 
 from __future__ import annotations
@@ -33,12 +38,13 @@ Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 SPREAD = 256  # points that the reference point is inferred from before the first trial
+LEAST = 1e-12  # sd of a value, in units of it: floats are no finer
 MOST = 50  # points of the front that are cut into boxes; of more, those that are most apart
 AT_ONCE = 4_000_000  # numbers: boxes times points that are scored together
 
 
 class Voice(NamedTuple):
-    """One goal: its view, its blocks among those of the domain, its reference point or NaN."""
+    """One goal: its view, its blocks among those of the domain, its reference point as f has it, or NaN."""
 
     view: View
     own: Callable[[Blocks], Blocks]
@@ -69,7 +75,8 @@ class Outlook:
         return np.where(np.isnan(given), reference(known), given)
 
     def expected(self, blocks: Blocks) -> Array:  # (m, .) -> (m, k)
-        return np.column_stack([expected_by(g, v.own(blocks)) for g, v in zip(self.gps, self.voices, strict=True)])
+        parts = zip(self.gps, self.voices, strict=True)
+        return np.column_stack([v.view.warp.inverse(expected_by(gps, v.own(blocks))) for gps, v in parts])
 
 
 class Chosen(NamedTuple):
@@ -116,16 +123,14 @@ def volume(outlook: Outlook) -> Score:
     `improvement`, where noise would hide what it adds in every goal."""
     low, high = boxes(spread_out(outlook.front, MOST), outlook.reference)
     may_repeat = not isinstance(outlook.voices[0].view.domain, Finite)
-    levels, at = zip(
-        *(np.unique(np.concatenate(ends), return_inverse=True) for ends in zip(low.T, high.T, strict=False)),
-        strict=True,
-    )
+    both = [np.concatenate(ends) for ends in zip(low.T, high.T, strict=True)]
+    levels, at = zip(*(np.unique(ends, return_inverse=True) for ends in both), strict=True)
     b = len(low)
 
     def some(blocks: Blocks) -> Array:
         lows, highs, told = [], [], []
         for k, (gps, voice) in enumerate(zip(outlook.gps, outlook.voices, strict=True)):
-            ei, new = _improvements(gps, voice.own(blocks), levels[k])
+            ei, new = _improvements(gps, voice, blocks, levels[k])
             lows.append(ei[at[k][:b]])
             highs.append(ei[at[k][b:]])
             told.append(new)
@@ -140,13 +145,15 @@ def volume(outlook: Outlook) -> Score:
     return score
 
 
-def _improvements(gps: Weighted, blocks: Blocks, levels: Array) -> tuple[Array, Array]:
+def _improvements(gps: Weighted, voice: Voice, blocks: Blocks, levels: Array) -> tuple[Array, Array]:
     """log EI over each level (l, m), -inf over an infinite one; log share of a trial that noise would not hide (m,)."""
-    finite = levels[np.isfinite(levels)]
+    finite, inverse = levels[np.isfinite(levels)], voice.view.warp.inverse
     parts, told = [], []
-    for (w, gp), (mean, sd) in zip(gps, said_by(gps, blocks), strict=True):
+    for (w, gp), (mean, sd) in zip(gps, said_by(gps, voice.own(blocks)), strict=True):
         mean, sd = np.asarray(mean, dtype=float), np.asarray(sd, dtype=float)
-        parts.append(math.log(w) + log_expected_improvement(mean, sd, finite[:, None]))
+        middle, better = inverse(mean), inverse(mean + sd)
+        spread = np.maximum(better - middle, LEAST * np.maximum(np.abs(middle), 1.0))
+        parts.append(math.log(w) + log_expected_improvement(middle, spread, finite[:, None]))
         told.append(w * (1.0 - np.sqrt(gp.noise / (sd**2 + gp.noise))))
     found = np.full((len(levels), len(told[0])), -np.inf)
     found[np.isfinite(levels)] = np.logaddexp.reduce(parts)
@@ -169,7 +176,8 @@ def spread_out(front: Array, n: int) -> Array:  # (l, k) -> (at most n, k)
 def chance_to_join(outlook: Outlook, blocks: Blocks, doubts: Sequence[Doubt]) -> float:  # (1, .)
     """That no trial dominates what the trial of one point would show, noise included."""
     front = spread_out(outlook.front, MOST)
-    low, high = boxes(front, np.full(len(outlook.voices), -np.inf))
+    scaled = [voice.view.warp(f) for f, voice in zip(front.T, outlook.voices, strict=True)]
+    low, high = boxes(np.column_stack(scaled), np.full(len(outlook.voices), -np.inf))
     p = np.ones(len(low))
     for k, (gps, voice, doubt) in enumerate(zip(outlook.gps, outlook.voices, doubts, strict=True)):
         below = [np.zeros(len(low)), np.zeros(len(low))]

@@ -25,7 +25,8 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from jumbo_bo.correct import forget, replace_values, restore, retry_failed
 from jumbo_bo.data.corrections import Correction, Corrections, corrections
 from jumbo_bo.data.limits import met
-from jumbo_bo.data.readers import MEASURED, measured
+from jumbo_bo.data.goals import MEASURED
+from jumbo_bo.data.readers import measured
 from jumbo_bo.data.spaces import spaces_in
 from jumbo_bo.data.storage import cause_of, checked, database_errors, opened, shown, sqlite_file
 from jumbo_bo.errors import UserError

@@ -11,7 +11,7 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.data.corrections import NOTHING, Correction, Corrections
-from jumbo_bo.data.readers import MEASURED
+from jumbo_bo.data.goals import MEASURED
 from jumbo_bo.data.storage import shown
 from jumbo_bo.runner.book import ERROR, SECONDS, best, n_counted, runner
 from jumbo_bo.runner.kept import Kept
