@@ -70,6 +70,8 @@ class ParetoOptimizer(Optimizer):
             raise InputError(f"{self.method} knows a single goal only; leave method out to use {DEFAULT!r}")
         if any(map(math.isfinite, self.bounds)):
             raise InputError("bounds are for a single goal; leave them out")
+        if found := [name for name in limits or () if name in self.directions]:
+            raise InputError(f"limits: {found[0]!r} is a goal; give its end as reference={{{found[0]!r}: ...}} instead")
         self.reference = self._checked_reference(reference)
         self._others = Quantities(others, self._quantity)
         self._trials = with_measured(self._known, (*self._measured.about, *others))
@@ -103,8 +105,7 @@ class ParetoOptimizer(Optimizer):
         if any(map(math.isnan, values.values())):
             return checks.FAILED, {}
         first, *others = self.goals
-        also = [goal.name for goal in others] + [x.name for x in self._measured.about if x.name == first.name]
-        return first.sign * values[first.name], {name: values[name] for name in also}
+        return first.sign * values[first.name], {goal.name: values[goal.name] for goal in others}
 
     def _values(self, trial: Trial) -> dict[str, float]:
         """In the user's units; NaN for a failed one."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from optuna import Study
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.constraints import in_excess
-from jumbo_bo.data.goals import names_in
+from jumbo_bo.data.goals import in_place, names_in
 from jumbo_bo.data.history import History
 from jumbo_bo.data.limits import Limits
 from jumbo_bo.data.readers import from_study
@@ -88,9 +87,8 @@ def goals_in(study: Study, history: History | Past | None) -> tuple[dict[str, st
     if study.metric_names is None and len(known) >= len(plain) - 1:
         names = [plain[0], *known[: len(plain) - 1]]
     goals = {name: direction.name.lower() for name, direction in zip(names, study.directions, strict=True)}
-    as_named = {place: name for place, name in zip(plain, names, strict=True) if name not in known}
-    if isinstance(history, History) and as_named:
-        history = replace(history, limits={as_named.get(name, name): its for name, its in history.limits.items()})
+    if isinstance(history, History):
+        history = in_place(history, names)
     return goals, history
 
 

@@ -155,7 +155,7 @@ def _is_decided(trial: FrozenTrial) -> bool:
 
 
 def remembered(storage: BaseStorage, study_id: int, goals: Sequence[str] = ()) -> list[FrozenTrial]:
-    """All trials of the study but the forgotten ones, as they were corrected; of several goals, as `as_one` has them."""
+    """All trials of the study but the forgotten ones, as they were corrected; of several goals, see `as_one`."""
     trials = corrections(storage, study_id).counting(storage.get_all_trials(study_id, deepcopy=False))
     return [as_one(t, goals) for t in trials] if goals else trials
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from optuna import Study
 from optuna.trial import FrozenTrial
 
 from jumbo_bo.data.frames import closest
+from jumbo_bo.data.history import History
 from jumbo_bo.errors import InputError, brief
 
 MEASURED = "measured"  # user attribute of a trial: quantity -> value
@@ -90,6 +91,13 @@ def _number(name: str, value: Any) -> float:
 def names_in(study: Study) -> list[str]:
     """What the goals of an Optuna study are called: as it says, else as in its data frames."""
     return list(study.metric_names or [f"values_{k}" for k in range(len(study.directions))])
+
+
+def in_place(history: History, names: Sequence[str]) -> History:
+    """Old runs whose further goals have no names: those of the same place."""
+    as_named = {f"values_{k}": name for k, name in enumerate(names) if name not in history.limits}
+    limits = {as_named.get(name, name): its for name, its in history.limits.items()}
+    return history if list(limits) == list(history.limits) else replace(history, limits=limits)
 
 
 def as_one(trial: FrozenTrial, names: Sequence[str]) -> FrozenTrial:

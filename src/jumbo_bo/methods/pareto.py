@@ -40,6 +40,7 @@ Mask = npt.NDArray[np.bool_]
 SPREAD = 256  # points that the reference point is inferred from before the first trial
 LEAST = 1e-12  # sd of a value, in units of it: floats are no finer
 MOST = 50  # points of the front that are cut into boxes; of more, those that are most apart
+STARTS = 5  # of the front, that a search starts from
 AT_ONCE = 4_000_000  # numbers: boxes times points that are scored together
 
 
@@ -95,7 +96,7 @@ def chosen(
         return Chosen(first, [], None)
     outlook = looking(recipe, voices, complete)
     surrogates = [mixture(gps) for gps in outlook.gps]
-    best = best_by(view, (score or volume)(outlook), surrogates[0], recipe.success(view))
+    best = best_by(_around(view, outlook), (score or volume)(outlook), surrogates[0], recipe.success(view))
     return Chosen(best, surrogates, outlook)
 
 
@@ -116,6 +117,14 @@ def looking(recipe: JumboMixture, voices: Sequence[Voice], complete: Mask) -> Ou
     if view.space.constraints:
         counting &= view.space.allowed(tried)
     return replace(outlook, f=outlook.expected(blocks), counting=counting)
+
+
+def _around(view: View, outlook: Outlook) -> View:
+    """A search that starts from the front, too, and not only from the trials that are best in the first goal."""
+    finished = outlook.f[: len(view.u)]
+    kept = spread_out(finished[undominated(finished)], STARTS) if len(finished) else finished
+    first = np.any(np.all(finished[:, None] == kept[None], axis=2), axis=1)
+    return replace(view, z=first.astype(float))
 
 
 def volume(outlook: Outlook) -> Score:

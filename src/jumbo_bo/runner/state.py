@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 from jumbo_bo.data.corrections import NOTHING, Correction, Corrections
 from jumbo_bo.data.goals import MEASURED
 from jumbo_bo.data.storage import shown
+from jumbo_bo.fronts import counting, front, values_of, volumes
 from jumbo_bo.runner.book import ERROR, SECONDS, best, n_counted, runner
 from jumbo_bo.runner.kept import Kept
 from jumbo_bo.runner.people import is_open
@@ -37,23 +38,38 @@ class Status:
     remaining: Remaining | None = None
     corrections: tuple[Correction, ...] = ()
     kept: Kept = ALL  # what counts, where the space has changed
+    front: tuple[FrozenTrial, ...] = ()  # of several goals
+    gained: float | None = None  # share of the volume dominated by the trials that the last ones added
 
     def to_json(self) -> dict[str, Any]:
         return {
             "name": self.file.name,
             "storage": shown(self.file.address),
-            "direction": self.file.direction,
+            "direction": {goal.name: goal.direction for goal in self.file.goals} or self.file.direction,
             "trials": self.file.trials,
             "finished": self.finished,
             "counts": self.counts,
-            "best": None if self.best is None else _plain(self.best),
-            "running": [_plain(t) for t in self.running],
-            "interrupted": [_plain(t) for t in self.interrupted],
-            "open": [_plain(t) for t in self.open],
-            "last": [_plain(t) for t in self.last],
+            "best": None if self.best is None else self._plain(self.best),
+            **({"front": list(map(self._plain, self.front)), "gained": self.gained} if self.file.goals else {}),
+            "running": [self._plain(t) for t in self.running],
+            "interrupted": [self._plain(t) for t in self.interrupted],
+            "open": [self._plain(t) for t in self.open],
+            "last": [self._plain(t) for t in self.last],
             "remaining": None if self.remaining is None else self.remaining._asdict(),
             "corrections": [asdict(entry) for entry in self.corrections],
             "earlier_space": self.kept.to_json() if self.kept.changes else None,
+        }
+
+    def _plain(self, trial: FrozenTrial) -> dict[str, Any]:
+        told = {key: trial.user_attrs[key] for key in (WHY, SECONDS, ERROR, MEASURED) if key in trial.user_attrs}
+        goals = self.file.goals
+        return {
+            "trial": trial.number,
+            "state": trial.state.name.lower(),
+            "value": (values_of(trial, goals) or None) if goals else trial.value,
+            "params": trial.params,
+            "started": _iso(trial.datetime_start),
+            **told,
         }
 
 
@@ -76,7 +92,16 @@ def status(file: StudyFile, kept: Kept, corrected: Corrections = NOTHING) -> Sta
         remaining(trials),
         corrected.entries,
         kept,
+        tuple(front(trials, file.goals, file.space, file.limits)) if file.goals else (),
+        _gained(file, trials) if file.goals else None,
     )
+
+
+def _gained(file: StudyFile, trials: Sequence[FrozenTrial]) -> float | None:
+    """By the last trials that may be on the front; None where these are all."""
+    some = sorted(counting(trials, file.goals, file.space, file.limits), key=lambda t: (t.datetime_complete, t.number))
+    found = volumes([values_of(t, file.goals) for t in some], file.goals, file.reference)
+    return 1.0 - found[-1 - LAST] if len(found) > LAST else None
 
 
 def _interrupted(file: StudyFile, begun: Sequence[FrozenTrial]) -> list[FrozenTrial]:
@@ -87,18 +112,6 @@ def _interrupted(file: StudyFile, begun: Sequence[FrozenTrial]) -> list[FrozenTr
 
     known, place = folder_id(file.runs), place_of(file)
     return [] if held(file.runs / "lock") else [t for t in begun if is_here(t, known, place)]
-
-
-def _plain(trial: FrozenTrial) -> dict[str, Any]:
-    told = {key: trial.user_attrs[key] for key in (WHY, SECONDS, ERROR, MEASURED) if key in trial.user_attrs}
-    return {
-        "trial": trial.number,
-        "state": trial.state.name.lower(),
-        "value": trial.value,
-        "params": trial.params,
-        "started": _iso(trial.datetime_start),
-        **told,
-    }
 
 
 def _iso(moment: datetime | None) -> str | None:

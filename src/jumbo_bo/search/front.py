@@ -74,11 +74,11 @@ def hypervolume(f: Array, r: Array) -> float:  # (n, k), (k,)
 
 
 def reference(f: Array) -> Array:  # (n, k) -> (k,)
-    """A little behind the worst of the front. Where the front has no extent, that of all points counts, or 1."""
+    """A little behind the worst of the front; in a goal in which the front has no extent, behind the worst of all."""
     front = f[undominated(f)]
-    extent = np.ptp(front, axis=0)
-    extent = np.where(extent > 0, extent, np.ptp(f, axis=0))
-    return np.asarray(front.min(axis=0) - BEYOND * np.where(extent > 0, extent, 1.0))
+    known = np.where(np.ptp(front, axis=0) > 0, front.min(axis=0), f.min(axis=0))
+    extent = front.max(axis=0) - known
+    return np.asarray(known - BEYOND * np.where(extent > 0, extent, 1.0))
 
 
 def log_expected(low: list[Array], high: list[Array]) -> Array:  # of each goal (b, m) -> (m,)
