@@ -15,6 +15,8 @@ from jumbo_bo.pareto import ParetoOptimizer
 from jumbo_bo.sampler import JumboSampler
 from jumbo_bo.space.space import Space
 
+pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")  # names of goals
+
 SPACE = {"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)}
 QUICK = JumboMixture(preset=Pretraining(members=1, max_epochs=60, n_u=16))
 DIRECTIONS = ["minimize", "maximize"]

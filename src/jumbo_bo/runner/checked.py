@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import optuna
+from optuna.exceptions import ExperimentalWarning
 from optuna.storages import BaseStorage
 
 from jumbo_bo.data.spaces import keep, spaces_in
@@ -36,7 +38,9 @@ def check_study(file: StudyFile, storage: BaseStorage, create: bool) -> bool:
         directions = [goal.direction for goal in file.goals] or [file.direction]
         study = optuna.create_study(storage=storage, study_name=file.name, directions=directions, load_if_exists=True)
         if file.goals:
-            study.set_metric_names(file.names)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ExperimentalWarning)
+                study.set_metric_names(file.names)
     _check_goals(file, study)
     before = spaces_in(study.user_attrs).records
     if not before:
