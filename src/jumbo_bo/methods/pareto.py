@@ -37,7 +37,10 @@ from jumbo_bo.search.sobol import over
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-SPREAD = 256  # points that the reference point is inferred from before the first trial
+# Points that the reference point is inferred from, too. Of the volume, log10 of the share that was missing after 40
+# trials in five problems (seeds 100 to 102) was -0.82 on average with them and -0.66 without; in four, after 20 trials
+# with old runs, -1.12 and -0.84.
+SPREAD = 256
 LEAST = 1e-12  # sd of a value, in units of it: floats are no finer
 MOST = 50  # points of the front that are cut into boxes; of more, those that are most apart
 STARTS = 5  # of the front, that a search starts from
@@ -68,12 +71,12 @@ class Outlook:
 
     @cached_property
     def reference(self) -> Array:  # (k,)
-        given = np.array([voice.reference for voice in self.voices])
-        known = self.f[self.counting] if self.counting.any() else self.f
-        if len(known) == 0:
-            view = self.voices[0].view
-            known = self.expected(view.domain.featurise(over(view.space, SPREAD, view.rng)))
-        return np.where(np.isnan(given), reference(known), given)
+        """Where none is given, a little behind the front of what is expected: of the trials, and of points spread over
+        the space, as the trials may be all in the middle of the front."""
+        given, view = np.array([voice.reference for voice in self.voices]), self.voices[0].view
+        tried = self.f[self.counting] if self.counting.any() else self.f
+        elsewhere = self.expected(view.domain.featurise(over(view.space, SPREAD, view.rng)))
+        return np.where(np.isnan(given), reference(np.vstack([tried, elsewhere])), given)
 
     def expected(self, blocks: Blocks) -> Array:  # (m, .) -> (m, k)
         parts = zip(self.gps, self.voices, strict=True)
