@@ -36,11 +36,14 @@ def front(
     """The trials that no other one beats in all goals, of those that meet the constraints and the limits; the best in
     the first goal comes first."""
     some = counting(trials, goals, space, limits)
-    if not some:
-        return []
-    f = oriented([values_of(t, goals) for t in some], goals)
-    kept = np.flatnonzero(undominated(f))
-    return [some[i] for i in sorted(kept, key=lambda i: -f[i, 0])]
+    return [some[i] for i in unbeaten([values_of(t, goals) for t in some], goals)]
+
+
+def unbeaten(rows: Sequence[Mapping[str, float]], goals: Sequence[Goal]) -> list[int]:
+    """Those that no other one beats, the best in the first goal first."""
+    f = oriented(rows, goals)
+    kept: list[int] = np.flatnonzero(undominated(f)).tolist() if len(f) else []
+    return sorted(kept, key=lambda i: -float(f[i, 0]))
 
 
 def counting(

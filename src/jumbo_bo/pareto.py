@@ -156,6 +156,17 @@ class ParetoOptimizer(Optimizer):
         found |= {q.about.name: q.model.predict(configurations) for q in self._others.quantities}
         return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
 
+    def models(self) -> dict[str, Optimizer]:
+        """By goal: an optimizer that was told no other one, for all that is said of one goal at a time."""
+        told = self._trials[self._n_old :]
+        self._others.follow(told)
+        goal, rest = self.goals[0], (self.n_trials, self.recipe, self.seed)
+        first = Optimizer(self.space, self.history, goal.direction, *rest, cache=self.cache)
+        first.method, first.past = self.method, self.past
+        for trial in told:
+            first.tell(trial.params, goal.sign * trial.y)
+        return {goal.name: first, **{q.about.name: q.model for q in self._others.quantities}}
+
     def restarted(self, candidates: Sequence[Params] | None = None, seed: int | None = None) -> Self:
         fresh = super().restarted(candidates, seed)
         fresh._others, fresh.reference = self._others.anew(), self.reference

@@ -12,7 +12,6 @@ from jumbo_bo.data.goals import Goal
 from jumbo_bo.errors import UserError
 from jumbo_bo.fronts import front, volumes
 from jumbo_bo.pareto import ParetoOptimizer
-from jumbo_bo.report import page
 from jumbo_bo.runner import people, supervise
 from jumbo_bo.runner.attempt import outcome
 from jumbo_bo.runner.book import best, opened_book

@@ -45,14 +45,16 @@ def report(
             trials, kept = book.all_trials(), book.kept()
             left_out = dict.fromkeys(book.corrections().forgotten, "forgotten") | kept.left_out
         about = file.name, file.space, file.direction, trials
+        several = file.limits, file.goals, file.reference
         if without_old_runs:
-            text = page(*about, left_out=left_out, limits=file.limits)
+            text = page(*about, None, None, None, left_out, *several)
         else:
             note = console(stderr=True).print
             optimizer = build_optimizer(file, file.trials, note, whole=True, earlier=kept.old_runs)
             optimizer = follow(optimizer, kept.trials)
             stop = Stop(file.stop.gain, file.stop.chance) if file.stop else None
-            text = page(*about, optimizer, transfer(optimizer), stop, left_out, file.limits)
+            moved = None if file.goals else transfer(optimizer)  # of several goals, each has its own
+            text = page(*about, optimizer, moved, stop, left_out, *several)
         write(output, text)
         size = output.stat().st_size / 1e6
         console().print(f"Wrote {output} ({size:.1f} MB, {len(trials)} trials); open it in a browser.")
