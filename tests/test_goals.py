@@ -178,8 +178,25 @@ def test_what_does_not_work_is_refused_at_once(options, problem):
 def test_what_is_for_a_single_goal_says_so(tmp_path):
     optimizer = followed(Optimizer(SPACE, direction=GOALS), 4)
     for ask in (lambda: optimizer.best, optimizer.remaining, lambda: optimizer.save(tmp_path / "x")):
-        with pytest.raises(InputError, match="single goal|no trial is the best|several goals"):
+        with pytest.raises(InputError, match=r"single goal|no trial is the best|several goals"):
             ask()
+
+
+def test_notebooks_show_all_goals():
+    optimizer = followed(Optimizer(SPACE, direction=GOALS), 5)
+    optimizer.tell({"a": 0.0, "b": 0.0}, [None, 1.0])
+    table = optimizer.trials
+    assert table.columns == ["trial", "a", "b", "cost", "purity", "state", "joins", "why"]
+    assert table["state"].to_list() == ["done"] * 5 + ["failed"]
+    assert table["cost"].to_list()[:5] == [told["cost"] for _, told in optimizer.told[:5]]
+    html = optimizer._repr_html_()
+    assert f"6 trials; {len(optimizer.front)} on the front" in html
+    assert "minimize cost, maximize purity" in html
+    (points,) = [t for t in optimizer.plot().data if t.name == "on the front"]
+    assert sorted(points.x) == sorted(t.values["cost"] for t in optimizer.front)
+    with pytest.raises(InputError, match="expected 'front'"):
+        optimizer.plot("progress")
+    assert optimizer.models()["purity"].plot("progress") is not None
 
 
 def test_a_replaced_value_moves_the_front():

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, Self, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from jumbo_bo.measured import with_limits
 from jumbo_bo.methods import DEFAULT, Choice, Recipe, View
 from jumbo_bo.methods.mixture import JumboMixture
 from jumbo_bo.methods.pareto import Chosen, Voice, chance_to_join, chosen, volume
+from jumbo_bo.notebook import drawing, several, summed_up
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.quantities import Quantities, with_measured
 from jumbo_bo.search.argmax import Domain, domain_of
@@ -36,6 +37,9 @@ from jumbo_bo.space.space import Params
 from jumbo_bo.suggestion import Suggestion
 from jumbo_bo.trials import Trial
 from jumbo_bo.wording import in_words
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class ParetoOptimizer(Optimizer):
@@ -147,6 +151,24 @@ class ParetoOptimizer(Optimizer):
             "an optimizer with several goals cannot be saved as a file; keep what it was told, and the old runs, and "
             "tell a new one the same"
         )
+
+    @property
+    def trials(self) -> pl.DataFrame:
+        """What was told, in order, one row each: parameters, goals, and the chance that was given to join the front."""
+        return several(self)
+
+    def plot(self, kind: Any = None) -> Any:
+        """A Plotly figure: the front. For plots of one goal: `optimizer.models()["loss"].plot()`."""
+        if kind not in (None, "front"):
+            raise InputError(
+                f"kind is {kind!r}, expected 'front'; for one goal: optimizer.models()[name].plot({kind!r})"
+            )
+        return drawing.front(self)
+
+    def _repr_html_(self) -> str:
+        n, results = len(self.front), [(params, list(values.values())) for params, values in self.told]
+        goal = ", ".join(f"{direction} {name}" for name, direction in self.directions.items())
+        return summed_up(self, goal, f"; {n} on the front", list(self.directions), results)
 
     def predict(self, configurations: Sequence[Mapping[str, Any]]) -> list[dict[str, Prediction]]:  # type: ignore[override]
         """What the models expect of these configurations, by goal, in the user's units."""

@@ -156,7 +156,7 @@ def test_a_study_keeps_its_goals(study: StudyFile) -> None:
     told(study, [(0.1, 1.0, 5.0)])
     for old, new in (("speed =", "pace ="), ('"maximize"', '"minimize"')):
         study.path.write_text(STUDY.replace(old, new))
-        with pytest.raises(UserError, match="but .* says minimize loss and"), opened_book(load(study.path)):
+        with pytest.raises(UserError, match=r"but .* says minimize loss and"), opened_book(load(study.path)):
             pass
     study.path.write_text(STUDY.partition("[goals]")[0])
     with pytest.raises(UserError, match="has direction minimize and maximize, but"), opened_book(load(study.path)):

@@ -102,7 +102,7 @@ def _front_section(
         return Section("front", "Front", "", gap="No trial has a value of every goal yet.")
     history = optimizer.history if optimizer else None
     old = list(_old_fronts(history, goals)) if isinstance(history, History) else []
-    several = tuple(_pair(drawn, front, goals, a, b, old) for a, b in combinations(range(len(goals)), 2))
+    several = tuple(pair(drawn, front, goals, a, b, old) for a, b in combinations(range(len(goals)), 2))
     sentence = f"Trials that no other one beats in all goals: {_wanted(goals)}. Dashed: the front of the first half."
     if old:
         sentence += " Dotted: fronts of old tasks, where they are in sight."
@@ -137,7 +137,7 @@ def _old_fronts(history: History, goals: Sequence[Goal]) -> Iterator[tuple[str, 
             yield task.name, [rows[i] for i in unbeaten(rows, goals)]
 
 
-def _pair(
+def pair(
     drawn: Sequence[Row],
     front: Sequence[Row],
     goals: Sequence[Goal],
