@@ -65,6 +65,7 @@ format: $(INSTALLED) ## format the code and fix what ruff can fix
 figures: $(INSTALLED) ## draw the figures of the documentation again
 	$(BIN)/python docs/figures/dynamics.py
 	$(BIN)/python docs/figures/big.py
+	$(BIN)/python docs/figures/worth.py
 	$(BIN)/python docs/figures/rooms.py --write
 
 clean: ## remove .venv and all caches

@@ -16,8 +16,9 @@ project = "jumbo-bo"
 author = "the jumbo-bo developers"
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc"]  # pages in Markdown, and notebooks as they were run
 exclude_patterns = ["_build"]
+nb_execution_mode = "off"
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath"]
 
@@ -35,9 +36,12 @@ html_show_copyright = False
 html_title = f"jumbo-bo {version}"
 
 MENU = {
-    "Start": ["tutorial", "notebook", "old-runs", "run", "lab", "explain", "report"],
+    "Start": [
+        *["tutorial", "notebook", "notebooks/first-search", "notebooks/do-old-runs-help"],
+        *["old-runs", "run", "lab", "explain", "report"],
+    ],
     "Your problem": ["conditions", "constraints", "limits", "corrections", "beliefs"],
-    "Integrations": ["optuna", "ray", "botorch", "migrate"],
+    "Integrations": ["optuna", "ray", "botorch", "agents", "migrate"],
     "Applications": ["circuit"],
     "Background": [
         *["how-it-works", "paper", "theory", "baselines", "results", "big"],

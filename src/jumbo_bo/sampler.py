@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import optuna
 from optuna import Study
-from optuna.distributions import BaseDistribution, FloatDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
@@ -32,7 +32,7 @@ from jumbo_bo.learning import cache as learned
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import DEFAULT, Recipe
 from jumbo_bo.optimizer import Directions, Optimizer
-from jumbo_bo.sampled import goals_in, seen_in, space_and_history
+from jumbo_bo.sampled import Suggested, goals_in, other_choices, seen_in, space_and_history, studies_of
 from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.constraints import Predicate
 from jumbo_bo.space.space import Params, Space
@@ -84,7 +84,7 @@ class JumboSampler(BaseSampler):
     ) -> None:
         if seed is not None and seed < 0:
             raise InputError(f"seed is {seed}, expected at least 0, or None for a different one each time")
-        sources = [source_studies] if isinstance(source_studies, Study) else list(source_studies)
+        sources = studies_of(source_studies)
         space, self._history = space_and_history(history, search_space, sources, limits)
         self._space = constrained(space, search_space, constraints)
         self._constraints = Constraints.of(limits, self._space or ANY, sources)
@@ -120,7 +120,7 @@ class JumboSampler(BaseSampler):
             return {}
         with self._lock:
             try:
-                params = self._suggest(study, trial, space, fixed)
+                return Suggested(self._suggest(study, trial, space, fixed), search_space)
             except SpaceExhausted as error:
                 self._say("exhausted", f"{error}. From trial {trial.number} on, parameters are drawn at random.")
                 params = space.decode(space.sample(np.random.default_rng([self._seed, trial.number]), 1)[0])
@@ -134,6 +134,13 @@ class JumboSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
+        suggested = studies.known_params(trial)
+        if isinstance(param_distribution, CategoricalDistribution) and param_name in suggested:
+            trials = studies.remembered(study._storage, study._study_id)
+            if other := other_choices(param_name, param_distribution, self._space, trials):
+                self._say("choices", other)
+            if suggested[param_name] in param_distribution.choices:
+                return suggested[param_name]
         self._say_independent(study, trial, param_name)
         text = f"{self._seed} {trial.number} {param_name}"  # no generator whose state could get lost
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])

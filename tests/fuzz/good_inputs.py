@@ -64,6 +64,37 @@ fill = { opt = "adam" }
 [[history]]
 optuna = "sqlite:///old.db"
 """
+CONDITIONAL = b"""
+name = "boosters"
+[space]
+booster = { type = "categorical", choices = ["gbtree", "gblinear", "dart"] }
+max_depth = { type = "int", low = 1, high = 8, when = "booster in ['gbtree', 'dart']" }
+"T (C)" = { type = "float", low = 20, high = 90, step = 0.5, when = "booster != 'gblinear' and max_depth >= 2" }
+share = { type = "float", low = 1e-3, high = 1.0, log = true }
+[limits]
+latency_ms = { max = 20 }
+purity = { min = 95, max = 100 }
+[objective]
+command = ["python", "train.py"]
+value = "loss"
+"""
+CONSTRAINED = b"""
+name = "recipe"
+constraints = ["a + b == 1", "not (catalyst == 'Pt' and `T (C)` > 50)"]
+candidates = "stock.csv"
+[space]
+a = { type = "float", low = 0.0, high = 1.0, step = 0.05, about = 0.3, within = 0.2 }
+b = { type = "float", low = 0.0, high = 1.0, step = 0.05 }
+"T (C)" = { type = "float", low = 20, high = 90, about = 60 }
+catalyst = { type = "categorical", choices = ["Pd", "Pt"], about = "Pd", odds = 4 }
+"""
+STOCK = b"a,b,T (C),catalyst\n0.5,0.5,20,Pd\n0.25,0.75,30.5,Pt\n0.3,0.7,80,Pd\n"
+FORMULAS = (
+    b"0 < a + 2 * b - c / 4 <= 1.5",
+    b"a + b + c == 1 or kind in ['x', '-rf', 3]",
+    b"not (kind == 'x' and (a >= 0.5 or `T (C)` != 20))",
+    b"on and -a * b < `T (C)`",
+)
 TELL = b"""{"trial": 3, "value": 0.71}
 {"trial": 4, "failed": true}
 {"params": {"lr": 0.01, "units": 64, "opt": "sgd"}, "value": 0.8}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import shutil
 import struct
 import warnings
 from collections.abc import Callable
@@ -17,12 +18,16 @@ from typing import Any
 
 import numpy as np
 from good_inputs import (
+    CONDITIONAL,
     CONFIG,
+    CONSTRAINED,
     CSV,
+    FORMULAS,
     JSONL,
     RUN,
     SECRET,
     SPACE,
+    STOCK,
     STUDY,
     TELL,
     YAML,
@@ -38,17 +43,36 @@ from good_inputs import (
     written,
 )
 from mutations import atom, damaged, value
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 from jumbo_bo.cli.template import study_text
 from jumbo_bo.data.readers import read_history
 from jumbo_bo.data.storage import checked, shown
 from jumbo_bo.data.trackers import from_ray, from_wandb
+from jumbo_bo.errors import UserError
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.runner.people import number_of, parse
+from jumbo_bo.space.space import Space
+from jumbo_bo.study import toml
+from jumbo_bo.study.find.entries import append, entries
+from jumbo_bo.study.find.judge import Wanted
+from jumbo_bo.study.find.look import look
 from jumbo_bo.study.guess import guess
 from jumbo_bo.study.job import render
 from jumbo_bo.study.study_file import load
 from jumbo_bo.study.table import read_table
+
+JOURNAL = b"""{"op_code":0,"worker_id":"w","study_name":"s","directions":[1]}
+{"op_code":4,"worker_id":"w","study_id":0,"datetime_start":"2026-01-01T00:00:00.000000"}
+"""
+FORMULA_SPACE = {
+    "a": FloatDistribution(0.0, 1.0),
+    "b": FloatDistribution(0.0, 1.0, step=0.25),
+    "c": FloatDistribution(1e-3, 1.0, log=True),
+    "kind": CategoricalDistribution(["x", "-rf", 3]),
+    "on": CategoricalDistribution([True, False]),
+    "T (C)": FloatDistribution(20, 90),
+}
 
 
 def csv(rng: random.Random, folder: Path) -> None:
@@ -85,6 +109,38 @@ def study(rng: random.Random, folder: Path) -> None:
     file.write_bytes(damaged(rng, STUDY))
     read = load(file)
     render(read.job, read.space.decode(read.space.sample(np.random.default_rng(0), 1)[0]))
+
+
+def conditional(rng: random.Random, folder: Path) -> None:
+    """A study with conditions and limits."""
+    _sampled(written(folder / "study.toml", damaged(rng, CONDITIONAL)))
+
+
+def constrained(rng: random.Random, folder: Path) -> None:
+    """A study with constraints, beliefs, and a list of what may be tried."""
+    text, stock = (damaged(rng, good) if rng.random() < 0.6 else good for good in (CONSTRAINED, STOCK))
+    written(folder / "stock.csv", stock)
+    _sampled(written(folder / "study.toml", text))
+
+
+def _sampled(file: Path) -> None:
+    found = load(file)
+    assert found.listed is None or all(found.space.allows(params) for params in found.listed)
+    for params in [found.space.decode(u) for u in found.space.sample(np.random.default_rng(0), 2)]:
+        assert found.space.allows(params)
+        render(found.job, params)
+
+
+def formula(rng: random.Random, folder: Path) -> None:
+    """What holds is said of every configuration, and those that are drawn meet it."""
+    text = damaged(rng, rng.choice(FORMULAS)).decode(errors="replace")
+    if rng.random() < 0.5:
+        space = Space(FORMULA_SPACE, constraints=[text])
+        assert all(space.allows(space.decode(u)) for u in space.sample(np.random.default_rng(0), 2))
+    else:
+        space = Space(FORMULA_SPACE | {"extra": FloatDistribution(0, 1)}, conditions={"extra": text})
+        for params in [space.decode(u) for u in space.sample(np.random.default_rng(0), 2)]:
+            assert space.decode(space.encode(params)) == params
 
 
 def tell(rng: random.Random, folder: Path) -> None:
@@ -173,6 +229,33 @@ def ray(rng: random.Random, folder: Path) -> None:
     from_ray(folder / "tune", SPACE, which=rng.choice(("last", "best")))
 
 
+def find(rng: random.Random, folder: Path) -> None:
+    """One file among good and damaged ones never ends the search; what is said to be usable can be read."""
+    old = folder / "old"
+    shutil.rmtree(old, ignore_errors=True)
+    wandb_folder(old / "w", damaged(rng, YAML), damaged(rng, b'{"value": 0.5}'))
+    for name, data in {
+        "a.csv": CSV,
+        "b.jsonl": JSONL,
+        "c.parquet": parquet_file("zstd"),
+        "d.json": json.dumps([RUN, RUN]).encode(),
+        "e.journal": JOURNAL,
+        "f.db": b"SQLite format 3\0" + CSV,
+        "tune/trial_1/params.json": json.dumps(CONFIG).encode(),
+        "tune/trial_1/result.json": json_lines([{"value": 0.5, "config": CONFIG}]),
+    }.items():
+        if rng.random() < 0.3:
+            written(old / name, damaged(rng, data))
+    lines = [f"{name} = {toml.written(toml.parameter(dist))}" for name, dist in SPACE.distributions.items()]
+    study = written(folder / "study.toml", "\n".join(['name = "new"', "[space]", *lines, ""]).encode())
+    found = look(load(study), [str(old)], (), Wanted())
+    json.dumps(found.to_json(), allow_nan=False)
+    if not found.new:
+        raise UserError("nothing that can be used")
+    append(study, entries(found.new, folder))
+    load(study).history()
+
+
 def address(rng: random.Random, folder: Path) -> None:
     """No secret of an address is shown, whatever else is wrong with it."""
     good = rng.choice(
@@ -191,7 +274,24 @@ def address(rng: random.Random, folder: Path) -> None:
 
 
 TARGETS: dict[str, Callable[[random.Random, Path], None]] = {
-    f.__name__: f for f in (csv, init, jsonl, parquet, study, tell, values, net, wandb, ray, address)
+    f.__name__: f
+    for f in (
+        csv,
+        init,
+        jsonl,
+        parquet,
+        study,
+        conditional,
+        constrained,
+        formula,
+        tell,
+        values,
+        net,
+        wandb,
+        ray,
+        find,
+        address,
+    )
 }
 
 

@@ -15,7 +15,6 @@ def test_damaged_inputs_are_read_or_refused() -> None:
     together(run([(name, SEED, 0, INPUTS) for name in TARGETS]), counts)
     assert list(counts) == list(TARGETS)
     assert all(count.inputs == INPUTS for count in counts.values()), table(counts)
-    assert all(0 < count.read < INPUTS for name, count in counts.items() if name != "tell"), table(
-        counts
-    )  # some of both
+    some_of_both = {name for name, count in counts.items() if 0 < count.read < INPUTS}
+    assert some_of_both >= counts.keys() - {"tell"}, table(counts)
     assert not any(count.findings for count in counts.values()), table(counts)

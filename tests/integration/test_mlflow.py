@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import socket
@@ -17,9 +18,13 @@ from urllib.request import urlopen
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from ports import free_port
+from typer.testing import CliRunner
 
+from jumbo_bo import cli
 from jumbo_bo.data.trackers import from_mlflow
 from jumbo_bo.space.space import Space
+from jumbo_bo.study import toml
+from jumbo_bo.study.study_file import load
 from resetting import resetting
 
 # Before the import: MLflow reads them then.
@@ -104,6 +109,27 @@ def test_a_store_is_read_and_left_as_it_was(store: str, tmp_path: Path, monkeypa
         check(from_mlflow(same, SPACE, objective="loss"), expected)
     assert contents(tmp_path) == before
     assert "MLFLOW_ALLOW_FILE_STORE" not in os.environ
+
+
+def test_jumbo_find(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = fill(store)
+    before = contents(tmp_path)
+    parameters = {name: toml.parameter(dist) for name, dist in SPACE.distributions.items() if name != "decay"}
+    lines = [f"{name} = {toml.written(made)}" for name, made in parameters.items()]
+    (tmp_path / "study.toml").write_text("\n".join(['name = "new"', "[space]", *lines]) + "\n")
+    found = CliRunner().invoke(cli.app, ["find", "study.toml", ".", "--write", "--json"])
+    assert found.exit_code == 0, found.output
+    entries = {e["name"]: e for e in json.loads(found.stdout)["found"] if e["rows"]}
+    assert set(entries) == set(expected)
+    assert {(e["kind"], e["objective"], e["used"]) for e in entries.values()} == {("mlflow", "loss", 10)}
+    (copy,) = (e for e in entries.values() if not e["usable"])
+    assert "the same runs as" in copy["why_not"], "the two have the same rows"
+    history = load(tmp_path / "study.toml").history()
+    assert history is not None
+    ((name, values),) = ((t.name, (-t.y).tolist()) for t in history.tasks)
+    assert (values, name != copy["name"]) == (expected[name], True)
+    (tmp_path / "study.toml").unlink()
+    assert contents(tmp_path) == before
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -12,7 +13,9 @@ from typing import Any
 import optuna
 import pytest
 from optuna.trial import FrozenTrial
+from typer.testing import CliRunner
 
+from jumbo_bo import cli
 from jumbo_bo.data.storage import opened
 
 pytestmark = pytest.mark.integration
@@ -70,6 +73,24 @@ def folder(tmp_path: Path) -> Path:
     rows = [f"{i / 40},{kind},{(i / 40 - 0.35) ** 2 + 0.2 * (kind == 'b')}" for i in range(40) for kind in "ab"]
     (tmp_path / "old.csv").write_text("\n".join(["x,kind,value", *rows]) + "\n")
     return tmp_path
+
+
+def test_jumbo_find_reads_and_makes_nothing(folder: Path, own_server: Any) -> None:
+    (folder / "study.toml").write_text(STUDY.replace("STORAGE", "sqlite:///own.db"))
+
+    def found() -> dict[str, Any]:
+        result = CliRunner().invoke(cli.app, ["find", str(folder / "study.toml"), own_server.url, "--json"])
+        assert result.exit_code == 0, result.output
+        said: dict[str, Any] = json.loads(result.stdout)
+        return said
+
+    assert ["without Optuna studies" in place["why"] for place in found()["skipped"]] == [True]
+    assert ["without Optuna studies" in place["why"] for place in found()["skipped"]] == [True], "no tables were made"
+    with opened(own_server.url) as storage:
+        study = optuna.create_study(study_name="old", storage=storage)
+        study.optimize(lambda t: t.suggest_float("x", 0, 1) + (t.suggest_categorical("kind", "ab") == "a"), n_trials=12)
+    (each,) = found()["found"]
+    assert (each["name"], each["used"], each["usable"]) == ("old", 12, True)
 
 
 def jumbo_run(folder: Path, storage: str, trials: int) -> None:

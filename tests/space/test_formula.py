@@ -101,3 +101,21 @@ def test_sums_are_those_of_python(a: float, b: float, c: float) -> None:
 def test_any_text_is_a_formula_or_an_input_error(text: str) -> None:
     with suppress(InputError):
         assert parse(text, NAMES).text == text.strip()
+
+
+def test_integers_beyond_all_floats_are_compared() -> None:
+    huge = "9" * 400
+    for text, expected in (
+        (f"a == {huge}", False),
+        (f"a != {huge}", True),
+        (f"a < {huge}", True),
+        (f"a > {huge}", False),
+    ):
+        assert parse(text, ["a"]).holds({"a": 1.5}) is expected
+
+
+def test_a_chain_ends_where_it_fails() -> None:
+    """What comes after decides nothing, even if it asks for a parameter that is not there."""
+    assert not parse("1 < a < missing", ["a", "missing"]).holds({"a": 0})
+    with pytest.raises(Absent):
+        parse("1 < a < missing", ["a", "missing"]).holds({"a": 2})

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from jumbo_bo.cli import demo, lab, report, run, study
+from jumbo_bo.cli import demo, find, lab, mcp, report, run, study
 from jumbo_bo.cli.view import explained, usable
 
 app = typer.Typer(
@@ -48,6 +48,7 @@ def _options(
 
 app.command(epilog=study.INIT_EXAMPLES)(study.init)
 app.command("import", epilog=study.IMPORT_EXAMPLES)(study.import_)
+app.command(epilog=find.FIND_EXAMPLES)(find.find)
 app.command(epilog="Examples: `jumbo run study.toml`, `jumbo run study.toml --trials 100`")(run.run)
 app.command(epilog="Examples: `jumbo ask study.toml -n 4`, `jumbo ask study.toml --fix optimizer=sgd`")(lab.ask)
 # A negative value is not an option.
@@ -59,9 +60,11 @@ app.command(
 app.command(
     epilog="Examples: `jumbo forget study.toml 3 4 --reason 'the pump leaked'`, `jumbo forget study.toml 3 --restore`"
 )(lab.forget)
+app.command(epilog="Example: `jumbo explain study.toml 3`")(lab.explain)
 app.command(epilog="Examples: `jumbo status study.toml`, `jumbo status study.toml --json`")(run.status)
 app.command(epilog="Example: `jumbo dashboard study.toml --port 8081`")(run.dashboard)
 app.command(epilog="Examples: `jumbo report study.toml`, `jumbo report study.toml --output friday.html`")(report.report)
+app.command(epilog="Examples: `jumbo mcp`, `jumbo mcp ~/experiments`")(mcp.mcp)
 app.command(epilog="Example: `jumbo demo --target naval --trials 20`")(demo.demo)
 
 

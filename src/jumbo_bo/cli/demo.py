@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -40,6 +42,9 @@ def demo(
     ] = "sqlite:///jumbo-demo.db",
     seed: Annotated[int, typer.Option(min=0, help="Each seed is an independent run.")] = 0,
     output: Annotated[Path, typer.Option(help="The page to write.")] = Path("jumbo-demo.html"),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object, for programs; the rest goes to standard error.")
+    ] = False,
 ) -> None:
     """Tune a neural network with old runs on three other datasets, and then without them.
 
@@ -51,11 +56,14 @@ def demo(
     from jumbo_bo.bench import demo as job
 
     kept = f"Finished trials are kept in {storage}; run the same command again to resume."
-    with explained("demo", kept), usable(storage):
-        _demo(console(), job.Options(target.value, trials, storage, seed), output.expanduser())
+    with explained("demo", kept, as_json), usable(storage):
+        options = job.Options(target.value, trials, storage, seed)
+        found = _demo(console(stderr=as_json), options, output.expanduser(), asks=not as_json)
+        if as_json:
+            typer.echo(json.dumps(found, indent=1))
 
 
-def _demo(screen: Console, options: Options, output: Path) -> None:
+def _demo(screen: Console, options: Options, output: Path, asks: bool) -> dict[str, Any]:
     from jumbo_bo.bench import demo as job
     from jumbo_bo.learning.cache import default_folder, kept, learned
     from jumbo_bo.learning.features import FeatureNet
@@ -86,7 +94,14 @@ def _demo(screen: Console, options: Options, output: Path) -> None:
         rival = list(progress.track(job.rival(case.problem, len(rows), options.seed), total=len(rows)))
     scores = {WITH: job.score(case, rows), WITHOUT: job.score(case, rival)}
     _conclude(screen, case, options, rows, scores)
-    _offer(screen, case, rows, scores, output)
+    _offer(screen, case, rows, scores, output, asks)
+    best = min(rows, key=lambda row: row.value)
+    return {
+        "target": options.target,
+        "best": {"value": best.value, "params": best.params},
+        **{name.replace(" ", "_"): asdict(score) for name, score in scores.items()},
+        "written": str(output),
+    }
 
 
 def _introduce(screen: Console, case: Case, options: Options, done: int) -> None:
@@ -181,7 +196,9 @@ def _results(scores: Mapping[str, Score]) -> list[list[str]]:
     return [["", *(f"after {m} trial{'s' if m > 1 else ''}" for m in shown)], *rows]
 
 
-def _offer(screen: Console, case: Case, rows: Sequence[Row], scores: Mapping[str, Score], output: Path) -> None:
+def _offer(
+    screen: Console, case: Case, rows: Sequence[Row], scores: Mapping[str, Score], output: Path, asks: bool
+) -> None:
     """Writes the page, and opens it for whoever says so."""
     from jumbo_bo.bench.demo import verdict
     from jumbo_bo.cli.demo_page import page, table
@@ -206,5 +223,5 @@ def _offer(screen: Console, case: Case, rows: Sequence[Row], scores: Mapping[str
     with usable(output):
         write(output, html)
     screen.print(f"\nAll of this as a page: {output}")
-    if screen.is_terminal and sys.stdin.isatty() and typer.confirm("Open it in a browser?"):
+    if asks and screen.is_terminal and sys.stdin.isatty() and typer.confirm("Open it in a browser?"):
         typer.launch(output.absolute().as_uri())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,16 +29,20 @@ def ask(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Hold a parameter at a value, this time. May be repeated."),
     ] = None,
+    in_json: Annotated[
+        bool, typer.Option("--json", help="Errors as JSON, too; suggestions are JSON with and without it.")
+    ] = False,
 ) -> None:
     """Suggest the next experiments, one JSON line each, for a person to run.
 
     Each stays open until you report its result with `jumbo tell`. Standard output has only these lines.
     """
     with (
-        explained("ask", f"Suggestions already made are kept; show them with: jumbo ask {study} --again"),
+        explained("ask", f"Suggestions already made are kept; show them with: jumbo ask {study} --again", in_json),
         usable(study),
     ):
         from jumbo_bo.runner import people
+        from jumbo_bo.runner.answers import suggestion_of
         from jumbo_bo.runner.book import opened_book
         from jumbo_bo.study.study_file import load
 
@@ -47,7 +52,7 @@ def ask(
             found = filter(people.is_open, book.trials()) if again else people.ask(book, n, notes.print, fixed)
             nothing = True
             for trial in found:
-                typer.echo(as_json(people.to_json(trial)))
+                typer.echo(as_json(suggestion_of(trial)))
                 nothing = False
             if nothing:
                 notes.print(f"No experiment is open. To get one, run: jumbo ask {study}")
@@ -73,6 +78,7 @@ def tell(
         bool, typer.Option("--replace", help="The trial has a result, and it is wrong: this is the right one.")
     ] = False,
     reason: Annotated[str, typer.Option(help="With --replace: what was wrong.", show_default=False)] = "",
+    in_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
 ) -> None:
     """Store the result of an experiment.
 
@@ -82,10 +88,10 @@ def tell(
     `{"params": {"lr": 0.01, "units": 64}, "value": 0.8}`.
     All lines are checked before the first one is stored.
     """
-    with explained("tell", "Run it again for the rest; results already stored are named."), usable(study):
+    with explained("tell", "Run it again for the rest; results already stored are named.", in_json), usable(study):
         from jumbo_bo.data.corrections import shown
         from jumbo_bo.fronts import front
-        from jumbo_bo.runner import people
+        from jumbo_bo.runner import answers, people
         from jumbo_bo.runner.book import best, opened_book
         from jumbo_bo.studies import broken
         from jumbo_bo.study.study_file import load
@@ -107,6 +113,13 @@ def tell(
             entries = [people.Entry("", trial, None, told, people.measured_of(measured or []), others)]
         screen, own = console(), any(e.number is None for e in entries)
         with opened_book(file, create=own and not replace) as book:
+            if in_json:
+                if replace:
+                    said = answers.corrected(book, people.replace(book, entries, reason))
+                else:
+                    said = answers.told(book, people.tell(book, entries))
+                typer.echo(json.dumps(said, indent=1))
+                return
             if replace:
                 for entry in people.replace(book, entries, reason):
                     screen.print(
@@ -129,12 +142,14 @@ def forget(
     trials: Annotated[list[int], typer.Argument(metavar="TRIAL...", help="Numbers of finished trials.")],
     reason: Annotated[str, typer.Option(help="Why they do not count.", show_default=False)] = "",
     restore: Annotated[bool, typer.Option("--restore", help="They count again.")] = False,
+    in_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
 ) -> None:
     """Mark trials as invalid: everything goes on as if they had never been.
 
     Nothing is deleted. `jumbo status` and the report list them with the reason, and `--restore` brings them back.
     """
-    with explained("forget"), usable(study):
+    with explained("forget", in_json=in_json), usable(study):
+        from jumbo_bo.runner.answers import corrected
         from jumbo_bo.runner.book import best, opened_book
         from jumbo_bo.study.study_file import load
 
@@ -143,11 +158,41 @@ def forget(
             raise UserError(f"say why, for example: jumbo forget {study} {numbers} --reason 'the pump leaked'")
         with opened_book(load(study), create=False) as book:
             (book.restore if restore else book.forget)(trials, reason)
+            if in_json:
+                typer.echo(json.dumps(corrected(book, book.corrections().entries[-1:]), indent=1))
+                return
             top = best(book.trials(), book.file)
         screen, several = console(), len(set(trials)) > 1
         done = ("count again" if several else "counts again") if restore else "forgotten"
         screen.print(f"{trials_in_words(sorted(set(trials)))}: {done}")
         _show_best(screen, top)
+
+
+def explain(
+    study: StudyPath,
+    trial: Annotated[int, typer.Argument(metavar="TRIAL", help="The number of a trial that was suggested.")],
+    in_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
+) -> None:
+    """Say why a trial was suggested: the sentence, what was expected, and good old runs close by."""
+    with explained("explain", in_json=in_json), usable(study):
+        from jumbo_bo.runner import answers
+        from jumbo_bo.runner.book import opened_book
+        from jumbo_bo.study.study_file import load
+
+        with opened_book(load(study), create=False) as book:
+            said = answers.explained(book, trial)
+        if in_json:
+            typer.echo(json.dumps(said, indent=1))
+            return
+        screen, reasons = console(), said["reasons"]
+        screen.print(f"trial {trial}: {', '.join(f'{name}={value}' for name, value in said['params'].items())}")
+        screen.print(str(said["why"]))
+        if reasons["predicted"]["mean"] is not None and said["value"] is not None:
+            low, high = number(reasons["predicted"]["low"]), number(reasons["predicted"]["high"])
+            screen.print(f"Expected {low} to {high} (90%), measured {number(said['value'])}")
+        for run in reasons["nearest"]:
+            close = ", ".join(f"{name}={value}" for name, value in run["params"].items())
+            screen.print(f"  old run of {run['task']}: {number(run['value'])} with {close}")
 
 
 def _show_best(screen: Console, top: FrozenTrial | None) -> None:

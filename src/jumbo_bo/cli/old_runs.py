@@ -13,8 +13,9 @@ from rich.table import Table
 
 from jumbo_bo.data.history import History
 from jumbo_bo.data.likeness import SHARED
-from jumbo_bo.errors import clip
-from jumbo_bo.study.study_file import span
+from jumbo_bo.errors import UserError, clip
+from jumbo_bo.space.space import Space
+from jumbo_bo.study.study_file import StudyFile, span
 
 
 def show(screen: Console, history: History, rename: Mapping[str, str] | None) -> None:
@@ -28,6 +29,19 @@ def show(screen: Console, history: History, rename: Mapping[str, str] | None) ->
         _show_correlations(screen, names, rho.tolist(), [[math.isfinite(r) for r in row] for row in measured.tolist()])
     if len(names) < len(history.tasks):
         screen.print(f"Only the first {len(names)} tasks were compared.")
+
+
+def of_study(study: StudyFile) -> dict[str, Any]:
+    history, rename = history_of(study)
+    return data(history, rename)
+
+
+def history_of(study: StudyFile) -> tuple[History, Mapping[str, str]]:
+    """The old runs that it names, and which column became which parameter."""
+    history = study.history()
+    if history is None:
+        raise UserError(f'{study.path} names no old runs; add [[history]] with files = "runs/*.csv" to it')
+    return history, {old: new for source in study.old_runs for old, new in source.options.get("rename", {}).items()}
 
 
 def data(history: History, rename: Mapping[str, str]) -> dict[str, Any]:
@@ -46,9 +60,7 @@ def data(history: History, rename: Mapping[str, str]) -> dict[str, Any]:
             name: {"used": used.get(name, 0), "read": n, "constant": name in {t.name for t in history.constant}}
             for name, n in sorted(read.items())
         },
-        "parameters": {
-            name: span(dist, history.space.conditions.get(name)) for name, dist in history.space.distributions.items()
-        },
+        "parameters": parameters(history.space),
         "renamed": dict(rename),
         "sources": [asdict(report) for report in history.reports],
         "correlations": {
@@ -57,6 +69,11 @@ def data(history: History, rename: Mapping[str, str]) -> dict[str, Any]:
             "on_shared_configurations": [[math.isfinite(r) for r in row] for row in measured.tolist()],
         },
     }
+
+
+def parameters(space: Space) -> dict[str, str]:
+    """Of each what values it has, in words."""
+    return {name: span(dist, space.conditions.get(name)) for name, dist in space.distributions.items()}
 
 
 def fitted(text: str, width: int | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -20,13 +21,14 @@ def report(
             "--without-old-runs", help="Do not read the old runs: faster, but without the map and the transfer report."
         ),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
 ) -> None:
     """Write one HTML page about the study: the best trial, all others with reasons, and what the old runs contributed.
 
     You can write it at any time, even while the study runs. The page needs no network: mail it, open it in a
     browser.
     """
-    with explained("report"), usable(study):
+    with explained("report", in_json=as_json), usable(study):
         output = output.expanduser()  # a shell leaves --output=~/page.html as it is
         if not output.absolute().parent.is_dir():
             raise UserError(f"the folder {output.parent} of --output does not exist; create it first")
@@ -57,4 +59,7 @@ def report(
             text = page(*about, optimizer, moved, stop, left_out, *several)
         write(output, text)
         size = output.stat().st_size / 1e6
+        if as_json:
+            typer.echo(json.dumps({"written": str(output), "trials": len(trials)}, indent=1))
+            return
         console().print(f"Wrote {output} ({size:.1f} MB, {len(trials)} trials); open it in a browser.")

@@ -69,7 +69,7 @@ def run(
     Exit codes: 0 the trials are done, 1 something is wrong and the message says what, 130 stopped.
     """
     kept = f"Finished trials are kept; interrupted trials start again. Resume with: jumbo run {study}"
-    with explained("run", kept), usable(study), Interrupts() as interrupts:
+    with explained("run", kept, as_json), usable(study), Interrupts() as interrupts:
         if address is not None and engine is EngineName.local:
             raise UserError(f"--address {address} is for a Ray cluster; add --engine ray")
         if sys.platform == "win32":
@@ -97,7 +97,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
 ) -> None:
     """Show the progress of a study, even while it runs: the best trial, what is running or open, the last results."""
-    with explained("status"), usable(study):
+    with explained("status", in_json=as_json), usable(study):
         from jumbo_bo.runner.book import opened_book
         from jumbo_bo.runner.state import status as look
         from jumbo_bo.study.study_file import load

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,11 +13,9 @@ from rich.console import Console
 
 from jumbo_bo.cli.view import console, explained, usable
 from jumbo_bo.errors import UserError
-from jumbo_bo.paths import at_home
 
 if TYPE_CHECKING:
     from jumbo_bo.data.history import History
-    from jumbo_bo.space.space import Space
     from jumbo_bo.study.guess import Guess
     from jumbo_bo.study.study_file import StudyFile
 
@@ -73,6 +70,9 @@ def init(
     ] = False,
     output: Annotated[Path, typer.Option(help="The file to write.")] = Path("study.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Ask nothing, and print one JSON object, for programs.")
+    ] = False,
 ) -> None:
     """Write a study.toml: your parameters and their ranges, guessed from a table of old runs.
 
@@ -80,7 +80,7 @@ def init(
     yours to change.
     """
     asked = _asked(objective, task, minimize)
-    with explained("init", "Nothing was written."):
+    with explained("init", "Nothing was written.", as_json):
         if not files and (objective or task or ignore or keep):
             raise typer.BadParameter(
                 "these options describe columns, so pass a table as well",
@@ -94,30 +94,34 @@ def init(
                 f"the folder {output.absolute().parent} does not exist; create it, or choose another --output"
             )
         from jumbo_bo.cli import dialog
-        from jumbo_bo.cli.template import study_text
+        from jumbo_bo.cli.template import example, from_folder, study_name, study_text
         from jumbo_bo.study.correct import Wishes
         from jumbo_bo.study.study_file import load
         from jumbo_bo.study.table import read_table
 
-        screen, name = console(), _study_name(output, files or ())
+        screen, name, guessed = console(), study_name(output, files or ()), None
         if files:
             table = read_table(files)
             wishes = Wishes(**asked, ignore=tuple(ignore or ()), keep=dict.fromkeys(keep or ()))
-            if dialog.possible(screen) and not yes:
+            if dialog.possible(screen) and not yes and not as_json:
                 guessed = dialog.agreed(screen, table, wishes, partial(_show_guess, screen))
                 if guessed is None:
                     screen.print("Nothing was written.")
                     raise typer.Exit
             else:
                 guessed = wishes.guess(table)
-                _show_guess(screen, guessed)
-            where = _from_folder(files, output.absolute().parent)
+                if not as_json:
+                    _show_guess(screen, guessed)
+            where = from_folder(files, output.absolute().parent)
             text = study_text(name, guessed.space, guessed.direction, where, guessed.columns, guessed.notes)
         else:
-            text = study_text(name, _example(), **asked)
+            text = study_text(name, example(), **asked)
         with usable(output):
             output.write_text(text, encoding="utf-8")
-        load(output)  # what we write, we can read
+        study = load(output)  # what we write, we can read
+        if as_json:
+            typer.echo(json.dumps({"written": str(output)} | _as_data(study, guessed), indent=1))
+            return
         screen.print(f"\nWrote {output}." if files else f"Wrote {output}, an example to fill in.")
         steps = [
             (str(output), "check it and correct any wrong guesses" if files else "write your parameters into [space]")
@@ -151,8 +155,8 @@ def import_(
         raise typer.BadParameter(
             "the study file already says this, in [[history]]", param_hint="--objective/--task/..."
         )
-    with explained("import"):
-        from jumbo_bo.cli.old_runs import data, show
+    with explained("import", in_json=as_json):
+        from jumbo_bo.cli.old_runs import data, history_of, show
         from jumbo_bo.study.study_file import load
 
         screen = console()
@@ -160,10 +164,7 @@ def import_(
         rename: Mapping[str, str]
         if studies:
             study = load(files[0])
-            history = study.history()
-            rename = {old: new for source in study.old_runs for old, new in source.options.get("rename", {}).items()}
-            if history is None:
-                raise UserError(f'{files[0]} names no old runs; add [[history]] with files = "runs/*.csv" to it')
+            history, rename = history_of(study)
         else:
             history, rename, guessed = _read_tables(files, space_from, asked, ignore or [])
         if as_json:
@@ -174,6 +175,21 @@ def import_(
             screen.print()
         show(screen, history, None if guessed else rename)
         _show_steps(screen, _next(files, study, space_from))
+
+
+def _as_data(study: StudyFile, guessed: Guess | None) -> dict[str, Any]:
+    from jumbo_bo.cli.old_runs import parameters
+
+    columns = guessed.columns if guessed else {}
+    return {
+        "name": study.name,
+        "direction": study.direction,
+        "parameters": parameters(study.space),
+        "objective": columns.get("objective"),
+        "task": columns.get("task"),
+        "renamed": columns.get("rename", {}),
+        "columns": dict(guessed.notes) if guessed else {},
+    }
 
 
 def _asked(objective: str | None, task: str | None, minimize: bool | None) -> dict[str, Any]:
@@ -200,43 +216,6 @@ def _read_tables(
     guessed = guess(table.frame, ignore=ignore, rows=table.rows, **asked)
     history = read_history(files, study.space if study else guessed.space, **guessed.columns)
     return history, guessed.rename, None if study else guessed
-
-
-def _study_name(output: Path, files: Sequence[str]) -> str:
-    """After the study file if it has a name of its own, after the one table, or after the folder."""
-    from jumbo_bo.study.study_file import NAME
-
-    folder = output.absolute().parent.name
-    table = [Path(file).stem for file in files] if len(files) == 1 else []
-    wanted = [output.stem, *table, folder] if output.name != "study.toml" else [*table, folder]
-    return next((name for name in wanted if NAME.right(name)), "study")
-
-
-def _from_folder(files: Sequence[str], folder: Path) -> str | list[str]:
-    """As the study file in that folder names them. All tables of a folder become a pattern, so later ones match."""
-    absolute = [Path(os.path.abspath(at_home(file))) for file in files]
-    paths = [
-        Path(os.path.relpath(path, folder)) if not os.path.isabs(file) or path.is_relative_to(folder) else path
-        for file, path in zip(files, absolute, strict=True)
-    ]
-    pattern = absolute[0].parent.glob(f"*{absolute[0].suffix}")
-    if len(paths) > 1 and sorted(pattern) == sorted(set(absolute)):
-        return (paths[0].parent / f"*{paths[0].suffix}").as_posix()
-    return paths[0].as_posix() if len(paths) == 1 else [path.as_posix() for path in paths]
-
-
-def _example() -> Space:
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    from jumbo_bo.space.space import Space
-
-    return Space(
-        {
-            "lr": FloatDistribution(1e-5, 0.1, log=True),
-            "units": IntDistribution(16, 512, step=16),
-            "activation": CategoricalDistribution(("relu", "tanh")),
-        }
-    )
 
 
 def _show_guess(screen: Console, guess: Guess, before: Guess | None = None) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from keyword import iskeyword
+from pathlib import Path
 from typing import Any
 
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+from jumbo_bo.paths import at_home
 from jumbo_bo.space.space import Space
+from jumbo_bo.study.study_file import NAME
 from jumbo_bo.study.toml import key, parameter, written
 
 WIDEST = 64  # a longer line gets its comment two spaces after its end
@@ -47,6 +53,37 @@ def study_text(
             *_aligned(_stop()),
             "",
         ]
+    )
+
+
+def study_name(output: Path, files: Sequence[str]) -> str:
+    """After the study file if it has a name of its own, after the one table, or after the folder."""
+    folder = output.absolute().parent.name
+    table = [Path(file).stem for file in files] if len(files) == 1 else []
+    wanted = [output.stem, *table, folder] if output.name != "study.toml" else [*table, folder]
+    return next((name for name in wanted if NAME.right(name)), "study")
+
+
+def from_folder(files: Sequence[str], folder: Path) -> str | list[str]:
+    """As the study file in that folder names them. All tables of a folder become a pattern, so later ones match."""
+    absolute = [Path(os.path.abspath(at_home(file))) for file in files]
+    paths = [
+        Path(os.path.relpath(path, folder)) if not os.path.isabs(file) or path.is_relative_to(folder) else path
+        for file, path in zip(files, absolute, strict=True)
+    ]
+    pattern = absolute[0].parent.glob(f"*{absolute[0].suffix}")
+    if len(paths) > 1 and sorted(pattern) == sorted(set(absolute)):
+        return (paths[0].parent / f"*{paths[0].suffix}").as_posix()
+    return paths[0].as_posix() if len(paths) == 1 else [path.as_posix() for path in paths]
+
+
+def example() -> Space:
+    return Space(
+        {
+            "lr": FloatDistribution(1e-5, 0.1, log=True),
+            "units": IntDistribution(16, 512, step=16),
+            "activation": CategoricalDistribution(("relu", "tanh")),
+        }
     )
 
 

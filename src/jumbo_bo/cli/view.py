@@ -23,20 +23,31 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
 @contextmanager
-def explained(command: str, kept: str = "") -> Iterator[None]:
+def explained(command: str, kept: str = "", in_json: bool = False) -> Iterator[None]:
     """Errors that a person can act on are printed as 'jumbo run: ...' on standard error, exit code 1; Ctrl-C says what
     is kept, exit code 130. Any other exception is a bug of ours and keeps its traceback; JUMBO_DEBUG=1 shows that
-    of the others as well."""
+    of the others as well. With `in_json` both are one JSON object on a line of its own."""
     try:
         yield
     except KeyboardInterrupt:
-        console(stderr=True).print(f"\nStopped. {kept}".rstrip())
+        stopped = f"Stopped. {kept}".rstrip()
+        if in_json:
+            _say_error(command, stopped, INTERRUPTED)
+        else:
+            console(stderr=True).print(f"\n{stopped}")
         raise typer.Exit(INTERRUPTED) from None
     except UserError as error:
         if os.environ.get("JUMBO_DEBUG"):
             raise
-        console(stderr=True).print(f"jumbo {command}: {error}", style="red")
+        if in_json:
+            _say_error(command, str(error), FAILED)
+        else:
+            console(stderr=True).print(f"jumbo {command}: {error}", style="red")
         raise typer.Exit(FAILED) from None
+
+
+def _say_error(command: str, text: str, code: int) -> None:
+    typer.echo(as_json({"error": text, "command": command, "exit_code": code}), err=True)
 
 
 @contextmanager

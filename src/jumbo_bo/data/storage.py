@@ -70,6 +70,29 @@ def open_storage(address: str) -> BaseStorage:
         raise _explained(address, error) from error
 
 
+def check_has_studies(address: str) -> None:
+    """Of a database on a server. Opened as a storage, it would be given the tables that it lacks."""
+    url = checked(address)
+    if url is None or sqlite_file(url) is not None:
+        return
+    if url.drivername == "postgresql+psycopg":
+        require(f"the storage {shown(address)}", "psycopg")
+    from sqlalchemy import create_engine, inspect
+
+    limit = {"connect_timeout": PATIENCE} if url.get_backend_name() == "postgresql" else {}
+    try:
+        with waiting(f"the storage {shown(address)}", PATIENCE):
+            engine = create_engine(url, connect_args=limit)
+            try:
+                found = inspect(engine).has_table("studies")
+            finally:
+                engine.dispose()
+    except database_errors(ImportError) as error:
+        raise _explained(address, error) from error
+    if not found:
+        raise UserError(f"{shown(address)} is a database without Optuna studies")
+
+
 def database_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
     """What a storage may raise, and others. Nobody can have raised SQLAlchemy's before it was loaded."""
     loaded = sys.modules.get("sqlalchemy.exc")

@@ -19,7 +19,7 @@ from jumbo_bo.inputs import from_json
 from jumbo_bo.runner.book import ERROR, Book, runner
 from jumbo_bo.runner.stopping import Stopping
 from jumbo_bo.space.space import Params, Space
-from jumbo_bo.studies import NUMBERS, WHY, follow
+from jumbo_bo.studies import WHY, follow
 from jumbo_bo.study.study_file import StudyFile
 
 KEYS = ("trial", "params", "value", "failed", "measured")
@@ -73,17 +73,6 @@ def fixed_of(texts: Iterable[str], space: Space) -> Params:
 def is_open(trial: FrozenTrial) -> bool:
     """Suggested to a person, and without a result yet."""
     return trial.state == TrialState.RUNNING and bool(trial.params) and not runner(trial)
-
-
-def to_json(trial: FrozenTrial) -> dict[str, Any]:
-    """What a person, or a program of theirs, needs to know of a suggestion. 'predicted' is None without a model."""
-    predicted = trial.user_attrs.get(NUMBERS, {}).get("predicted") or {}
-    known = predicted if predicted.get("mean") is not None else None
-    chances = trial.user_attrs.get(NUMBERS, {}).get("limits")
-    goals = trial.user_attrs.get(NUMBERS, {}).get("goals")
-    each = {name: its["predicted"] for name, its in goals.items()} if goals else known
-    said = {"trial": trial.number, "params": trial.params, "why": trial.user_attrs.get(WHY), "predicted": each}
-    return said | ({"limits": chances} if chances else {})
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.data.corrections import NOTHING, Correction, Corrections
-from jumbo_bo.data.goals import MEASURED
 from jumbo_bo.data.storage import shown
 from jumbo_bo.fronts import counting, front, values_of, volumes
-from jumbo_bo.runner.book import ERROR, SECONDS, best, n_counted, runner
+from jumbo_bo.runner.answers import trial_of
+from jumbo_bo.runner.book import best, n_counted, runner
 from jumbo_bo.runner.kept import Kept
 from jumbo_bo.runner.people import is_open
 from jumbo_bo.runner.place import folder_id, is_here, place_of
-from jumbo_bo.studies import WHY, Remaining, remaining
+from jumbo_bo.studies import Remaining, remaining
 from jumbo_bo.study.study_file import StudyFile
 
 LAST = 5
@@ -42,34 +41,23 @@ class Status:
     gained: float | None = None  # share of the volume dominated by the trials that the last ones added
 
     def to_json(self) -> dict[str, Any]:
+        goals = self.file.goals
         return {
             "name": self.file.name,
             "storage": shown(self.file.address),
-            "direction": {goal.name: goal.direction for goal in self.file.goals} or self.file.direction,
+            "direction": {goal.name: goal.direction for goal in goals} or self.file.direction,
             "trials": self.file.trials,
             "finished": self.finished,
             "counts": self.counts,
-            "best": None if self.best is None else self._plain(self.best),
-            **({"front": list(map(self._plain, self.front)), "gained": self.gained} if self.file.goals else {}),
-            "running": [self._plain(t) for t in self.running],
-            "interrupted": [self._plain(t) for t in self.interrupted],
-            "open": [self._plain(t) for t in self.open],
-            "last": [self._plain(t) for t in self.last],
+            "best": None if self.best is None else trial_of(self.best),
+            **({"front": [trial_of(t, goals) for t in self.front], "gained": self.gained} if goals else {}),
+            "running": [trial_of(t, goals) for t in self.running],
+            "interrupted": [trial_of(t, goals) for t in self.interrupted],
+            "open": [trial_of(t, goals) for t in self.open],
+            "last": [trial_of(t, goals) for t in self.last],
             "remaining": None if self.remaining is None else self.remaining._asdict(),
             "corrections": [asdict(entry) for entry in self.corrections],
             "earlier_space": self.kept.to_json() if self.kept.changes else None,
-        }
-
-    def _plain(self, trial: FrozenTrial) -> dict[str, Any]:
-        told = {key: trial.user_attrs[key] for key in (WHY, SECONDS, ERROR, MEASURED) if key in trial.user_attrs}
-        goals = self.file.goals
-        return {
-            "trial": trial.number,
-            "state": trial.state.name.lower(),
-            "value": (values_of(trial, goals) or None) if goals else trial.value,
-            "params": trial.params,
-            "started": _iso(trial.datetime_start),
-            **told,
         }
 
 
@@ -112,7 +100,3 @@ def _interrupted(file: StudyFile, begun: Sequence[FrozenTrial]) -> list[FrozenTr
 
     known, place = folder_id(file.runs), place_of(file)
     return [] if held(file.runs / "lock") else [t for t in begun if is_here(t, known, place)]
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat(timespec="seconds")

@@ -86,8 +86,12 @@ class Formula:
                 except (ZeroDivisionError, OverflowError):
                     return math.nan  # no comparison holds
             case ast.Compare(left=left, ops=ops, comparators=others):
-                values = [self._value(side, params) for side in (left, *others)]
-                return all(self._compare(a, op, b) for a, op, b in zip(values, ops, values[1:], strict=False))
+                value = self._value(left, params)
+                for comparison, other in zip(ops, others, strict=True):
+                    before, value = value, self._value(other, params)
+                    if not self._compare(before, comparison, value):
+                        return False
+                return True
         raise TypeError(f"{node} was not refused by parse")
 
     def _joined(self, parts: Sequence[ast.expr], decisive: bool, params: Mapping[str, Any]) -> bool:
@@ -210,5 +214,8 @@ def _numeric(value: Any) -> bool:
 def equal(a: Any, b: Any) -> bool:
     """As == in a formula."""
     if _numeric(a) and _numeric(b):
-        return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+        try:
+            return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+        except OverflowError:  # an integer beyond all floats
+            return bool(a == b)
     return type(a) is type(b) and bool(a == b)

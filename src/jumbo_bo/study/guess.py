@@ -5,7 +5,7 @@ Every guess is explained, as it is written to a file that a person reads and cor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -209,10 +209,9 @@ def _objective(
         name, how = several[0], "the objective, by its name"
     else:
         how = "the objective, as asked"
-    known = set(words(name))
-    sure = direction is not None or bool(known & (HIGHER | LOWER))
-    if direction is None:
-        direction = "maximize" if known & HIGHER and not known & LOWER else "minimize"
+    told = direction_of(name)
+    sure = direction is not None or told is not None
+    direction = direction or told or "minimize"
     how += f"; {'larger' if direction == 'maximize' else 'smaller'} is better"
     how += "" if sure else " (assumed: pass --maximize if not)"
     columns.take(name, how)
@@ -220,6 +219,21 @@ def _objective(
         if other != name:
             columns.take(other, f"left out: looks like another result (--objective {other} to use it)")
     return name, direction
+
+
+def direction_of(name: str) -> Direction | None:
+    """Of a result, by its name. None: that does not tell."""
+    known = set(words(name))
+    if known & HIGHER and not known & LOWER:
+        return "maximize"
+    return "minimize" if known & LOWER else None
+
+
+def result_and_task(frame: pl.DataFrame, parameters: Collection[str], result: str | None) -> tuple[str, str | None]:
+    """Which of the other columns are the objective and the task."""
+    columns = _Columns([c for c in frame.columns if c not in parameters])
+    objective, _ = _objective(frame, columns, result, None)
+    return objective, _task(frame, columns, None)
 
 
 def _is_result(column: str) -> bool:

@@ -68,6 +68,20 @@ def from_mlflow(
     return to_history(shown(address), runs, space, options, "experiment")
 
 
+def first_runs(tracking_uri: str, n: int) -> dict[str, tuple[list[Run], bool]]:
+    """Of each experiment a few runs, the newest ones, and whether these are all."""
+    address = at_home(tracking_uri)
+    with _opened(address) as client:
+        try:
+            found = {}
+            for experiment in _all(client.search_experiments):
+                page = client.search_runs([experiment.experiment_id], max_results=n)
+                found[experiment.name] = [_run(run, experiment.name) for run in page], not page.token
+            return found
+        except Exception as error:
+            raise _unreadable(address, error) from error
+
+
 def _all(search: Callable[..., Any], **options: Any) -> Iterator[Any]:
     token: str | None = None
     while True:

@@ -54,6 +54,13 @@ def from_ray(
     return to_history(some([str(entry) for entry in given]), runs, space, options, "experiment")
 
 
+def first_trials(experiment: Path, n: int) -> tuple[list[Run], int]:
+    """A few trials, and how many there are."""
+    trials = [folder for folder in _folders(experiment) if _is_trial(folder)]
+    status = _status(experiment)
+    return [_trial(f, experiment.name, status.get(f.name), Columns(), "last") for f in trials[:n]], len(trials)
+
+
 def _experiments(folder: Path) -> list[Path]:
     folder = folder if folder.name else folder.absolute()  # '.' has no name
     if not folder.is_dir():

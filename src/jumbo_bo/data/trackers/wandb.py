@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ BLOCK = 32768  # bytes; the log is a LevelDB log of protobuf messages
 FILE_HEADER, HEADER = 7, struct.Struct("<IHB")  # of a piece: checksum, length, kind
 WHOLE, LAST = 1, 4  # kinds of pieces that end a record
 MOST_VALUES = 100_000  # of one configuration; far more than anybody writes
+RUN_FOLDERS = "run-", "offline-run-"  # how their names begin
 STATES = {"failed": "run failed", "crashed": "run crashed"}
 
 
@@ -46,6 +48,14 @@ def from_wandb(
     given = entries(path)
     runs = [run for entry in given for run in _runs(entry)]
     return to_history(some([str(entry) for entry in given]), runs, space, options, "project")
+
+
+def first_runs(entry: Path, n: int) -> tuple[list[Run], int]:
+    """A few runs, and how many there are; a folder's logs are not opened to count them."""
+    if entry.is_dir():
+        return list(islice(_folder(entry), n)), len(_run_folders(entry))
+    runs = list(_runs(entry))
+    return runs[:n], len(runs)
 
 
 def _runs(entry: Path) -> Iterator[Run]:
@@ -89,8 +99,8 @@ def _jsonl(file: Path) -> Iterator[Run]:
 
 
 def _folder(folder: Path) -> Iterator[Run]:
-    inside = folder / "wandb" if (folder / "wandb").is_dir() else folder
-    runs = [f for f in sorted(inside.iterdir()) if f.is_dir() and f.name.startswith(("run-", "offline-run-"))]
+    inside = _inside(folder)
+    runs = _run_folders(folder)
     if not runs:
         raise InputError(f"{folder} has no W&B runs; expected folders like run-20250131_120000-1a2b3c4d in it")
     project = inside.absolute().parent.name
@@ -102,6 +112,14 @@ def _folder(folder: Path) -> Iterator[Run]:
         else:
             found = _log(log) if log else _none("run has neither config.yaml nor a .wandb file")
         yield _run(found, folder, f"run {run.name}", project)
+
+
+def _inside(folder: Path) -> Path:
+    return folder / "wandb" if (folder / "wandb").is_dir() else folder
+
+
+def _run_folders(folder: Path) -> list[Path]:
+    return [f for f in sorted(_inside(folder).iterdir()) if f.is_dir() and f.name.startswith(RUN_FOLDERS)]
 
 
 def _run(found: Mapping[str, Any], source: Path, place: str, project: str) -> Run:

@@ -1,0 +1,3 @@
+from jumbo_bo import JumboSampler
+
+__all__ = ["JumboSampler"]
