@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import json
 import re
 import sys
 from dataclasses import replace
@@ -19,7 +20,7 @@ from typer.testing import CliRunner, Result
 
 from jumbo_bo import cli
 from jumbo_bo.bench import demo
-from jumbo_bo.bench.demo import Case, Row, Score
+from jumbo_bo.bench.demo import Case, Row
 from jumbo_bo.bench.problem import Problem
 from jumbo_bo.bench.tables import FCNET, SMALL, table
 from jumbo_bo.cli import demo as view
@@ -247,21 +248,6 @@ def test_ranks_are_of_the_lowest_value_so_far() -> None:
     assert end.regrets[0] > end.regrets[2] > 0
 
 
-def test_marks_end_with_the_last_trial() -> None:
-    assert [demo.marks(n) for n in (1, 5, 12, 30, 40)] == [[1], [5], [5, 10, 12], [5, 10, 30], [5, 10, 30, 40]]
-
-
-def test_verdict() -> None:
-    def of(*regrets: float) -> Score:
-        return Score(regrets, (1,) * len(regrets))
-
-    cold = of(0.5, 0.3, 0.2)
-    assert demo.verdict(of(0.2, 0.1, 0.0), cold) == "With old runs, 1 trial got at least as far as 3 without them."
-    assert demo.verdict(of(0.9, 0.1, 0.0), cold) == "With old runs, 2 trials got at least as far as 3 without them."
-    assert "equally far" in demo.verdict(of(0.9, 0.3, 0.2), cold)
-    assert "were no help" in demo.verdict(of(0.9, 0.8, 0.7), cold)
-
-
 def test_the_page_is_written_and_offered(
     learned: list[int], storage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,6 +267,16 @@ def test_the_page_is_written_and_offered(
     monkeypatch.setattr(view.sys.stdin.__class__, "isatty", lambda _: True, raising=False)
     view.demo(trials=2, storage=storage, target=view.Target.protein, seed=0, output=Path("b.html"))
     assert opened == [(tmp_path / "b.html").as_uri()]
+
+
+def test_json(learned: list[int], storage: str) -> None:
+    result = jumbo("demo", "--trials", "2", "--storage", storage, "--json")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert set(said) == {"target", "best", "with_old_runs", "cold_start", "written"}  # as docs/agents.md lists them
+    assert len(said["with_old_runs"]["regrets"]) == len(said["cold_start"]["ranks"]) == 2
+    assert said["best"]["value"] == min(trial.value for trial in trials(storage))
+    assert "Best configuration" in result.stderr
 
 
 def test_short_reason() -> None:

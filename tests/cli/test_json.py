@@ -118,14 +118,3 @@ def test_errors_are_objects(folder: Path, arguments: str) -> None:
     command = arguments.split()[0]
     assert (error["command"], error["exit_code"]) == (command, 1)
     assert "".join(plain.stderr.split()) == "".join(f"jumbo {command}: {error['error']}".split())
-
-
-def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUMBO_CACHE", str(tmp_path / "cache"))
-    result = jumbo("demo", "--trials", "1", "--json")
-    assert result.exit_code == 0, result.output
-    said = json.loads(result.stdout)
-    assert set(said) == listed("demo")
-    assert len(said["with_old_runs"]["regrets"]) == len(said["cold_start"]["ranks"]) == 1
-    assert "Best configuration" in result.stderr

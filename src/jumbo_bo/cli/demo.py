@@ -58,7 +58,7 @@ def demo(
     kept = f"Finished trials are kept in {storage}; run the same command again to resume."
     with explained("demo", kept, as_json), usable(storage):
         options = job.Options(target.value, trials, storage, seed)
-        found = _demo(console(stderr=as_json), options, output.expanduser(), asks=not as_json)
+        found = _demo(console(stderr=True) if as_json else console(), options, output.expanduser(), asks=not as_json)
         if as_json:
             typer.echo(json.dumps(found, indent=1))
 
