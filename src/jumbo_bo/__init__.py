@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jumbo_bo.correct import corrected_trials, forget_failed, forget_trials, replace_value, restore_trials
+    from jumbo_bo.data.curves import read_curves
     from jumbo_bo.data.history import History
     from jumbo_bo.data.readers import read_history
     from jumbo_bo.data.storage import open_storage
     from jumbo_bo.learning.features import FeatureNet
     from jumbo_bo.methods import METHODS
     from jumbo_bo.optimizer import Optimizer, Suggestion
+    from jumbo_bo.pruner import JumboPruner
     from jumbo_bo.sampler import JumboSampler
     from jumbo_bo.space.beliefs import about
     from jumbo_bo.space.space import Space
@@ -31,6 +33,7 @@ __all__ = [
     "METHODS",
     "FeatureNet",
     "History",
+    "JumboPruner",
     "JumboSampler",
     "Optimizer",
     "Space",
@@ -41,6 +44,7 @@ __all__ = [
     "forget_failed",
     "forget_trials",
     "open_storage",
+    "read_curves",
     "read_history",
     "replace_value",
     "restore_trials",
@@ -49,6 +53,7 @@ __all__ = [
 _HOME = {
     "FeatureNet": "learning.features",
     "History": "data.history",
+    "JumboPruner": "pruner",
     "JumboSampler": "sampler",
     "METHODS": "methods",
     "Optimizer": "optimizer",
@@ -59,6 +64,7 @@ _HOME = {
     "forget_failed": "correct",
     "forget_trials": "correct",
     "open_storage": "data.storage",
+    "read_curves": "data.curves",
     "read_history": "data.readers",
     "replace_value": "correct",
     "restore_trials": "correct",

@@ -43,7 +43,7 @@ class Warp:
             raise InputError(f"a warp needs a finite centre and a positive scale, got {self}")
 
     def __call__(self, y: Array) -> Array:
-        z = (self._straighten(np.asarray(y, dtype=float)) - self.centre) / self.scale
+        z = (self.straighten(np.asarray(y, dtype=float)) - self.centre) / self.scale
         over = np.maximum(np.abs(z) - KNEE, 0.0)
         return np.where(over > 0, np.sign(z) * (KNEE + np.log1p(over)), z)
 
@@ -61,7 +61,8 @@ class Warp:
             return r
         return self.sign * np.exp(np.clip(self.sign * r, -700.0, 700.0))
 
-    def _straighten(self, y: Array) -> Array:
+    def straighten(self, y: Array) -> Array:
+        """r."""
         if self.sign == 0:
             return np.clip(y, -HUGE, HUGE)
         # A value of the other sign counts as TINY: better than all losses, or worse than all gains.
@@ -73,7 +74,7 @@ def fit_warp(y: Array, like: Sequence[Warp] = ()) -> Warp:
     signs allow it, and the scale is pulled towards theirs."""
     y = np.clip(np.asarray(y, dtype=float), -1 / TINY, 1 / TINY)
     sign = _common_sign(y, like)
-    r = Warp(sign, 0.0, 1.0)._straighten(y)
+    r = Warp(sign, 0.0, 1.0).straighten(y)
     size = float(np.max(np.abs(r), initial=0.0))
     alike = [w for w in like if w.sign == sign]
     if sign == 0 and size > 0:  # without a logarithm a scale has units: one far above all values has others
