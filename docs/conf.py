@@ -40,7 +40,7 @@ MENU = {
         *["tutorial", "notebook", "notebooks/first-search", "notebooks/do-old-runs-help"],
         *["old-runs", "run", "lab", "serve", "explain", "report"],
     ],
-    "Your problem": ["conditions", "constraints", "limits", "curves", "corrections", "beliefs"],
+    "Your problem": ["conditions", "constraints", "limits", "goals", "curves", "corrections", "beliefs"],
     "Integrations": ["optuna", "ray", "botorch", "agents", "migrate"],
     "Applications": ["circuit"],
     "Background": [

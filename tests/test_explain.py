@@ -17,13 +17,15 @@ from jumbo_bo.explain import (
     Explanation,
     Parts,
     Prediction,
-    _voices,
     _without_this_point,
     in_digits,
     interval_reach,
     parts,
     predictions,
     said,
+)
+from jumbo_bo.explain import (
+    voices as rated,
 )
 from jumbo_bo.learning.pretrain import Pretraining, pretrain
 from jumbo_bo.methods import Choice, Surrogate
@@ -94,7 +96,7 @@ OLD = gp_surrogate(build(Kernel((ard("x", 1),), mean="m"), np.zeros(3), {"x": np
 
 def voices(old, new, n, aside=False):
     view = SimpleNamespace(failed=(), z=np.zeros(n))
-    return _voices(Parts(old, new, 0.0), Choice(None, OLD, aside=aside), view)
+    return rated(Parts(old, new, 0.0), Choice(None, OLD, aside=aside), view)
 
 
 def test_the_sentence_tells_what_old_runs_and_trials_rate():

@@ -11,19 +11,21 @@ import numpy as np
 from jumbo_bo.data.frames import closest
 from jumbo_bo.errors import InputError, brief
 from jumbo_bo.learning.past import Past
-from jumbo_bo.measured import Measured
 from jumbo_bo.methods.base import Recipe, View
 from jumbo_bo.models.gp import Blocks
+from jumbo_bo.quantities import Quantities
 from jumbo_bo.search.argmax import Featurise, Finite
 from jumbo_bo.search.candidates import holding
 from jumbo_bo.space.beliefs import Beliefs
 from jumbo_bo.space.space import Array, Params, Space
 
 
-def featuriser(space: Space, past: Past | None, beliefs: Beliefs | None, measured: Measured) -> Featurise:
+def featuriser(space: Space, past: Past | None, beliefs: Beliefs | None, *also: Quantities) -> Featurise:
     def featurise(u: Array) -> Blocks:
         x = space.transform(u)
-        blocks = {"1": np.ones((len(u), 1)), "x": x, **measured.blocks(x)}
+        blocks = {"1": np.ones((len(u), 1)), "x": x}
+        for quantities in also:
+            blocks |= quantities.blocks(x)
         if beliefs is not None:
             blocks["belief"] = beliefs.log_pi(u)
         return blocks if past is None else blocks | dict(past.blocks(x))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from jumbo_bo.data.history import History
 from jumbo_bo.data.limits import Limit, Limits, ends_of, limits_of
@@ -21,16 +21,19 @@ from jumbo_bo.trials import Trial
 FAILED = math.nan
 
 
+def checked_direction(direction: Any) -> Literal["minimize", "maximize"]:
+    if direction not in ("minimize", "maximize"):
+        raise InputError(f"direction is {direction!r}, expected 'minimize' or 'maximize'")
+    return "minimize" if direction == "minimize" else "maximize"
+
+
 def checked_recipe(
     method: str | Recipe,
     space: Space,
     history: History | Past | Remembered | None,
-    direction: str,
     n_trials: int | None,
 ) -> Recipe:
     """The recipe of the method, which can work with the other arguments."""
-    if direction not in ("minimize", "maximize"):
-        raise InputError(f"direction is {direction!r}, expected 'minimize' or 'maximize'")
     if n_trials is not None and n_trials < 1:
         raise InputError(f"n_trials is {n_trials}, expected at least 1, or None if the budget is unknown")
     if isinstance(method, str) and method not in METHODS:

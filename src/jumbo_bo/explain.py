@@ -68,11 +68,13 @@ class Explanation:
     success: float | None = None  # probability that the trial has a value; None: nothing has failed yet
     repeats: int | None = None  # the trial that is repeated, as counted in `Optimizer.told`
     limits: Mapping[str, float] = field(default_factory=dict)  # limit in words -> probability that the trial meets it
+    goals: Mapping[str, Explanation] = field(default_factory=dict)  # of several goals -> the same of each
+    joins: float | None = None  # probability that no trial beats it in all of several goals
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values (NaN becomes None), as kept in a storage."""
         plain = asdict(self) | {"predicted": self.predicted._asdict(), "nearest": [r._asdict() for r in self.nearest]}
-        return dict(without_nan(plain))
+        return dict(without_nan(plain | {"goals": {name: goal.to_json() for name, goal in self.goals.items()}}))
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Explanation:
@@ -85,7 +87,9 @@ class Explanation:
             beta=plain["beta"],
             inside_gate=plain["inside_gate"],
             nearest=tuple(OldRun(**run) for run in plain["nearest"]),
-            limits=plain.get("limits", {}),  # this and the next two are absent in studies of earlier versions
+            limits=plain.get("limits", {}),  # this and what follows are absent in studies of earlier versions
+            goals={name: cls.from_json(goal) for name, goal in plain.get("goals", {}).items()},
+            joins=plain.get("joins"),
             repeats=plain.get("repeats"),
             success=plain.get("success"),
             **numbers,
@@ -230,7 +234,7 @@ def why(p: Parts | None, choice: Choice, view: View, predicted: Prediction, repe
     believed = zip(view.beliefs.of, view.credence, strict=True) if view.beliefs else ()
     about = " and ".join(name for name, power in believed if power > FADED)
     belief = f" Your belief about {about} counts." if about else ""
-    return f"{choice.note or _voices(p, choice, view)}{gate}. {_motive(p, view, repeats)}: {expected}.{risk}{belief}"
+    return f"{choice.note or voices(p, choice, view)}{gate}. {_motive(p, view, repeats)}: {expected}.{risk}{belief}"
 
 
 def in_digits(p: Prediction) -> tuple[str, str, str]:
@@ -242,7 +246,7 @@ def in_digits(p: Prediction) -> tuple[str, str, str]:
     return f"{p.mean:.{digits}g}", f"{p.low:.{digits}g}", f"{p.high:.{digits}g}"
 
 
-def _voices(p: Parts, choice: Choice, view: View) -> str:
+def voices(p: Parts, choice: Choice, view: View) -> str:
     assert choice.surrogate is not None
     n, gps = len(view.z), choice.surrogate.gps
     trials, rate = (f"your {n} trials", "rate") if n != 1 else ("your one trial", "rates")

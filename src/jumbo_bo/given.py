@@ -19,9 +19,10 @@ LOOKED_AT = 10_000  # rows, for a guess
 
 
 def given(
-    space: Space | Mapping[str, BaseDistribution], history: Any, direction: str, columns: Roles
+    space: Space | Mapping[str, BaseDistribution], history: Any, direction: str | Mapping[str, str], columns: Roles
 ) -> tuple[Space, History | Past | Remembered | None]:
-    """`columns` are for a table: those that are not named are guessed as `jumbo init` does."""
+    """`columns` are for a table: those that are not named are guessed as `jumbo init` does. Several directions name
+    their columns."""
     space = space if isinstance(space, Space) else Space(space)
     if history is None or isinstance(history, History | Past | Remembered):
         if columns:
@@ -34,17 +35,19 @@ def given(
         table = to_polars(history)
     except TypeError as error:
         raise TypeError(f"history: {error}, History.from_frame or from_study for other old runs") from None
-    known: dict[str, Any] = {"direction": direction} | _guessed(table, direction, columns) | dict(columns)
+    first = next(iter(direction.items())) if isinstance(direction, Mapping) else (columns.get("objective"), direction)
+    known: dict[str, Any] = {"direction": direction} | _guessed(table, *first, columns) | dict(columns)
+    if isinstance(direction, Mapping):
+        known.pop("objective", None)
     return space, History.from_frame(table, space, source="the table of old runs", **known)
 
 
-def _guessed(table: Any, direction: str, columns: Roles) -> dict[str, Any]:
+def _guessed(table: Any, objective: str | None, direction: str, columns: Roles) -> dict[str, Any]:
     """The objective and the task, unless both are given."""
-    if "objective" in columns and "task" in columns:
+    if objective is not None and "task" in columns:
         return {}
     from jumbo_bo.study.guess import guess  # needs Polars, which is slow to import
 
-    objective = columns.get("objective")
     try:
         found = guess(table.lazy().head(LOOKED_AT).collect(), objective, columns.get("task"))
     except UserError as error:

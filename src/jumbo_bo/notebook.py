@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from jumbo_bo.optimizer import Optimizer
+    from jumbo_bo.pareto import ParetoOptimizer
+    from jumbo_bo.space.space import Params
     from jumbo_bo.suggestion import Suggestion
 else:
     pl = later("polars")  # a slow import
@@ -86,20 +88,43 @@ def table(optimizer: Optimizer) -> pl.DataFrame:
     return pl.DataFrame(series)
 
 
+def several(optimizer: ParetoOptimizer) -> pl.DataFrame:
+    """The same with a column for every goal, and the chance to join the front that was said before."""
+    told, made = optimizer.told, asked(optimizer)
+    columns: dict[str, list[Any]] = {"trial": list(range(len(told)))}
+    columns |= {name: [params.get(name) for params, _ in told] for name in optimizer.space.names}
+    goals = {name: [None if math.isnan(y[name]) else y[name] for _, y in told] for name in optimizer.directions}
+    rest: dict[str, list[Any]] = {
+        "state": ["failed" if any(map(math.isnan, y.values())) else "done" for _, y in told],
+        "joins": [s and s.explanation.joins for s in made],
+        "why": [s and s.why for s in made],
+    }
+    kinds = {"joins": pl.Float64, "state": pl.String, "why": pl.String} | dict.fromkeys(goals, pl.Float64)
+    columns |= {name: cells for name, cells in {**goals, **rest}.items() if name not in columns}
+    return pl.DataFrame([pl.Series(name, cells, kinds.get(name), strict=False) for name, cells in columns.items()])
+
+
 def shown(optimizer: Optimizer) -> str:
     """As HTML: the best one and the latest trials."""
-    best, n = optimizer.best, len(optimizer.told)
-    head = (
-        f"<b>Optimizer</b> ({html.escape(optimizer.method)}, {optimizer.direction}): {n} trial{'' if n == 1 else 's'}"
-    )
+    best = optimizer.best
+    about = "" if best is None else f"; best {best.value:.4g}"
+    return summed_up(optimizer, str(optimizer.direction), about, ["value"], [(p, [y]) for p, y in optimizer.told])
+
+
+def summed_up(
+    optimizer: Optimizer, goal: str, about: str, goals: list[str], results: list[tuple[Params, list[float]]]
+) -> str:
+    n = len(results)
+    head = f"<b>Optimizer</b> ({html.escape(optimizer.method)}, {html.escape(goal)}): {n} trial{'' if n == 1 else 's'}"
     if optimizer.n_trials is not None:
         head += f" of {optimizer.n_trials}"
-    if best is not None:
-        head += f"; best {best.value:.4g}"
     names = optimizer.space.names
-    told = list(enumerate(optimizer.told))[-LATEST:][::-1]
-    rows = [[i, "failed" if math.isnan(y) else y, *(params.get(name, "") for name in names)] for i, (params, y) in told]
-    return f"<p>{head}</p>{html_table(['trial', 'value', *names], rows) if rows else ''}"
+    told = list(enumerate(results))[-LATEST:][::-1]
+    rows = [
+        [i, *("failed" if math.isnan(y) else y for y in values), *(params.get(name, "") for name in names)]
+        for i, (params, values) in told
+    ]
+    return f"<p>{head}{about}</p>{html_table(['trial', *goals, *names], rows) if rows else ''}"
 
 
 def html_of_suggestion(suggestion: Suggestion) -> str:

@@ -7,11 +7,11 @@ told the same trials suggests the same next one, to the bit on the same kind of 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -20,19 +20,22 @@ from optuna.distributions import BaseDistribution
 from jumbo_bo import checks
 from jumbo_bo.asking import checked_beliefs, featuriser, held
 from jumbo_bo.data.frames import Roles
-from jumbo_bo.data.limits import Limit, Limits, checked_measured
+from jumbo_bo.data.limits import Limits, checked_measured
 from jumbo_bo.errors import InputError
 from jumbo_bo.explain import Prediction, said
+from jumbo_bo.extras import later
 from jumbo_bo.given import given
 from jumbo_bo.known import Known
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past import Past
-from jumbo_bo.measured import Measured, old_runs_of, with_measured
+from jumbo_bo.measured import Measured
 from jumbo_bo.methods import DEFAULT, Recipe, Surrogate, View, name_of
 from jumbo_bo.models.threads import one_thread
 from jumbo_bo.notebook import InNotebooks
 from jumbo_bo.paths import at_home
+from jumbo_bo.quantities import Named, old_runs_of, with_measured
 from jumbo_bo.remaining import Goal, chance
+from jumbo_bo.retold import Retold
 from jumbo_bo.search.argmax import Domain, domain_of
 from jumbo_bo.search.candidates import allowed_of
 from jumbo_bo.search.share import share_of
@@ -41,16 +44,21 @@ from jumbo_bo.space.space import Params, Space
 from jumbo_bo.suggestion import BestTrial, Suggestion
 from jumbo_bo.trials import Fits, Pending, Trial, Trials
 
+pareto = later("jumbo_bo.pareto")
+
 Array = npt.NDArray[np.float64]
 Direction = Literal["minimize", "maximize"]
+Directions = Direction | Mapping[str, Direction]
 
 __all__ = ["BestTrial", "Direction", "Optimizer", "Suggestion"]
 
 
-class Optimizer(InNotebooks):
+class Optimizer(Retold, InNotebooks):
     """Suggests configurations of `space` and learns from their values.
 
     history     old runs of related problems: a `History`, a table, or what was learned (`Optimizer.past`)
+    direction   of the value; several goals as a dict of names, such as {"loss": "minimize", "time": "minimize"}, make
+                it a `ParetoOptimizer`
     n_trials    the budget, if known: exploration fades towards its end
     method      a name from METHODS, or a recipe such as Jumbo(threshold=0.05)
     candidates  configurations to choose from, instead of the whole space
@@ -61,11 +69,16 @@ class Optimizer(InNotebooks):
     columns     what the columns of a table are, as in `History.from_frame`; the rest is guessed
     """
 
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        several = isinstance(options.get("direction", args[2] if len(args) > 2 else None), Mapping)
+        made: Self = super().__new__(pareto.ParetoOptimizer if several and cls is Optimizer else cls)
+        return made
+
     def __init__(
         self,
         space: Space | Mapping[str, BaseDistribution],
         history: Any = None,
-        direction: Direction = "minimize",
+        direction: Directions = "minimize",
         n_trials: int | None = None,
         method: str | Recipe = DEFAULT,
         seed: int = 0,
@@ -76,11 +89,11 @@ class Optimizer(InNotebooks):
         beliefs: Mapping[str, Any] | None = None,
         **columns: Unpack[Roles],
     ) -> None:
-        space, history = given(space, history, direction, columns)
+        self.direction = checks.checked_direction(direction)
+        space, history = given(space, history, self.direction, columns)
         self.space, self.history = space, history
-        self.direction = direction
         self.n_trials = n_trials
-        self.recipe = checks.checked_recipe(method, space, history, direction, n_trials)
+        self.recipe = checks.checked_recipe(method, space, history, n_trials)
         self.method = method if isinstance(method, str) else name_of(method)
         self.bounds = checks.checked_bounds(bounds)
         self.beliefs = checked_beliefs(space, beliefs, self.recipe, self.method)
@@ -91,7 +104,7 @@ class Optimizer(InNotebooks):
         self.limits = limits
         self._known = Known(history, self.recipe, space, seed, self.cache)
         self._measured = Measured(checks.checked_limits(limits, space, self.recipe), self._quantity)
-        self._trials = with_measured(self._known, self._measured.limits)
+        self._trials = with_measured(self._known, self._measured.about)
         self._n_old = len(self._trials)
         self._pending = Pending()
         self._fits = Fits(self.recipe.most_trials)
@@ -117,13 +130,15 @@ class Optimizer(InNotebooks):
             view, listed = held(self.view(), self.candidates, fixed or {})
             if share is not None:
                 view = replace(view, domain=share_of(view.domain, *share))
-            choice = self.recipe(view)
-            told = self._trials[self._n_old :]
-            suggestion = self._shown.suggestion(choice, view, len(self.suggestions), told, listed)
+            suggestion = self._suggested(view, listed)
         self.suggestions.append(suggestion)
         # Encoded from what the user sees, so that telling by parameters in another process is the same to the bit.
         self._pending.add(suggestion.number, suggestion.params, self.space.encode(suggestion.params))
         return suggestion
+
+    def _suggested(self, view: View, listed: Sequence[Params] | None) -> Suggestion:
+        told, number = self._trials[self._n_old :], len(self.suggestions)
+        return self._shown.suggestion(self.recipe(view), view, number, told, listed)
 
     def ask_many(self, n: int) -> list[Suggestion]:
         """n configurations to try at the same time; each knows of the ones before it."""
@@ -140,39 +155,21 @@ class Optimizer(InNotebooks):
         """The value of a suggestion, or of any configuration of the space, whether it meets the constraints or not. NaN
         and infinities count as failures. `measured` are the quantities that have limits; one that was not measured is
         NaN or left out."""
-        also = checked_measured(measured, self._measured.limits)
+        also = checked_measured(measured, self._measured.about)
         self._finish(suggestion, self._sign * checks.told_number(value), also)
 
     def fail(self, suggestion: Suggestion | Mapping[str, Any]) -> None:
         """The configuration could not be evaluated. It is not proposed again, and less is expected of those like it."""
         self._finish(suggestion, checks.FAILED, {})
 
-    def forget(self, configurations: Iterable[Suggestion | Mapping[str, Any]] | None = None) -> list[Params]:
-        """Removes trials as if they had never been told, and returns their configurations: those of the given
-        configurations, or all failed ones. They may be suggested again. Old data of the target stays."""
-        told = self._trials[self._n_old :]
-        points = None if configurations is None else checks.told_points(self.space, told, configurations)
-        gone = [math.isnan(t.y) if points is None else t.u.tobytes() in points for t in told]
-        self._retell([t for t, out in zip(told, gone, strict=True) if not out])
-        return [t.params for t, out in zip(told, gone, strict=True) if out]
-
-    def replace(self, suggestion: Suggestion | Mapping[str, Any], value: float) -> float:
-        """Another value for a configuration that was told: as if it had been told in the first place. Returns the value
-        that it had; NaN and infinities are failures here too."""
-        told = self._trials[self._n_old :]
-        i = checks.told_once(self.space, told, suggestion)
-        self._retell([*told[:i], replace(told[i], y=self._sign * checks.told_number(value)), *told[i + 1 :]])
-        return self._sign * told[i].y
-
-    def _retell(self, told: Sequence[Trial]) -> None:
-        self._trials[self._n_old :] = told
-        # They all follow one growing list of trials.
-        self._fits, self._memory, self._told = Fits(self.recipe.most_trials), {}, None
-
     @property
     def told(self) -> list[tuple[Params, float]]:
         """Every configuration told, in order, with its value in the user's units; NaN for a failed one."""
         return [(t.params, self._sign * t.y) for t in self._trials[self._n_old :]]
+
+    def hear(self, params: Params, value: float, found: Mapping[str, float]) -> None:
+        """A result of a study: of what was found beside the value, what matters here."""
+        self.tell(params, value, {name: found.get(name) for name in self.limits or ()})
 
     def predict(self, configurations: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         """What the model expects of these configurations, in the user's units, after all it was told."""
@@ -204,27 +201,31 @@ class Optimizer(InNotebooks):
             raise InputError(f"{self.method} has no model that could predict values, or not yet")
         return surrogate
 
-    def restarted(self, candidates: Sequence[Params] | None = None, seed: int | None = None) -> Optimizer:
+    def restarted(self, candidates: Sequence[Params] | None = None, seed: int | None = None) -> Self:
         """The same optimizer before it was told anything, perhaps with other candidates or another seed; what was
         learned from the old runs is shared, not learned again."""
         chosen = self.seed if seed is None else seed
         beliefs = self.beliefs.of if self.beliefs else None
         rest = self.n_trials, self.recipe, chosen, candidates, self.cache, self.bounds, self.limits, beliefs
-        fresh = Optimizer(self.space, self.history, self.direction, *rest)
+        fresh = self._fresh(*rest)
         fresh.method, fresh.past, fresh._measured = self.method, self.past, self._measured.anew()
         if candidates is None:
             fresh.candidates, fresh._listed, fresh._domain = self.candidates, self._listed, self._domain
         return fresh
 
+    def _fresh(self, *rest: Any) -> Self:
+        return type(self)(self.space, self.history, self.direction, *rest)
+
     @property
     def best(self) -> BestTrial | None:
         """The best configuration told so far that meets the constraints and all limits; None before the first one."""
+        top = max(self._counting(), key=lambda t: t.y, default=None)
+        return None if top is None else BestTrial(top.params, self._sign * top.y)
+
+    def _counting(self) -> list[Trial]:
+        """Those told that have a value and meet the constraints and all limits."""
         told = [t for t in self._trials[self._n_old :] if not math.isnan(t.y) and self._measured.met(t)]
-        told = [t for t in told if self.space.allows(t.params)]
-        if not told:
-            return None
-        top = max(told, key=lambda t: t.y)
-        return BestTrial(top.params, self._sign * top.y)
+        return [t for t in told if self.space.allows(t.params)]
 
     @cached_property
     def past(self) -> Past | None:
@@ -280,10 +281,10 @@ class Optimizer(InNotebooks):
             limits=self._measured.seen(self._trials, trials.rows),
         )
 
-    def _quantity(self, limit: Limit) -> Optimizer:
-        """The model of a limited quantity: told its values, never asked."""
-        history = old_runs_of(self.history, limit)
-        return Optimizer(self.space, history, limit.direction, method=self.recipe, seed=self.seed, cache=self.cache)
+    def _quantity(self, about: Named) -> Optimizer:
+        """The model of what is measured beside the value: told its values, never asked."""
+        history = old_runs_of(self.history, about)
+        return Optimizer(self.space, history, about.direction, method=self.recipe, seed=self.seed, cache=self.cache)
 
     def _finish(self, suggestion: Suggestion | Mapping[str, Any], y: float, also: Mapping[str, float]) -> None:
         if isinstance(suggestion, Suggestion):

@@ -11,6 +11,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.constraints import in_excess
+from jumbo_bo.data.goals import in_place, names_in
 from jumbo_bo.data.history import History
 from jumbo_bo.data.limits import Limits
 from jumbo_bo.data.readers import from_study
@@ -77,6 +78,21 @@ def _shared(sources: Sequence[Study]) -> Space:
         names = ", ".join(repr(s.study_name) for s in sources)
         raise InputError(f"the trials of {names} share no parameter with the same range; pass search_space=")
     return shared
+
+
+def goals_in(study: Study, history: History | Past | None) -> tuple[dict[str, str], History | Past | None]:
+    """The goals of a study that has several, and the old runs with what they know of each under its name. Where one
+    side has no names, goals are the same that have the same place."""
+    if len(study.directions) < 2:
+        return {}, history
+    known = list(history.limits) if isinstance(history, History) else []
+    names, plain = names_in(study), [f"values_{k}" for k in range(len(study.directions))]
+    if study.metric_names is None and len(known) >= len(plain) - 1:
+        names = [plain[0], *known[: len(plain) - 1]]
+    goals = {name: direction.name.lower() for name, direction in zip(names, study.directions, strict=True)}
+    if isinstance(history, History):
+        history = in_place(history, names)
+    return goals, history
 
 
 def seen_in(trials: Iterable[FrozenTrial], states: Container[TrialState]) -> list[Seen]:

@@ -31,8 +31,8 @@ from jumbo_bo.held import holding
 from jumbo_bo.learning import cache as learned
 from jumbo_bo.learning.past import Past
 from jumbo_bo.methods import DEFAULT, Recipe
-from jumbo_bo.optimizer import Direction, Optimizer
-from jumbo_bo.sampled import Suggested, other_choices, seen_in, space_and_history, studies_of
+from jumbo_bo.optimizer import Directions, Optimizer
+from jumbo_bo.sampled import Suggested, goals_in, other_choices, seen_in, space_and_history, studies_of
 from jumbo_bo.search.argmax import SpaceExhausted
 from jumbo_bo.space.constraints import Predicate
 from jumbo_bo.space.space import Params, Space
@@ -110,7 +110,6 @@ class JumboSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}
         space = self._space or self._found(study)
@@ -135,7 +134,6 @@ class JumboSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        self._raise_error_if_multi_objective(study)
         suggested = studies.known_params(trial)
         if isinstance(param_distribution, CategoricalDistribution) and param_name in suggested:
             trials = studies.remembered(study._storage, study._study_id)
@@ -152,14 +150,16 @@ class JumboSampler(BaseSampler):
         """Nothing to do: whatever is random depends on the seed and the trial's number alone."""
 
     def _suggest(self, study: Study, trial: FrozenTrial, space: Space, fixed: Params) -> Params:
+        goals, history = goals_in(study, self._history)
         limits = self._constraints.now(studies.remembered(study._storage, study._study_id))
-        optimizer = self._optimizer_of(space, study.direction.name.lower(), limits)  # type: ignore[arg-type]
+        direction = goals or study.direction.name.lower()
+        optimizer = self._optimizer_of(space, history, direction, limits)  # type: ignore[arg-type]
         if fixed:
             optimizer = holding(optimizer, fixed, trial.number)
         trials: list[FrozenTrial] = []
 
         def read() -> list[FrozenTrial]:
-            trials[:] = studies.remembered(study._storage, study._study_id)
+            trials[:] = studies.remembered(study._storage, study._study_id, list(goals))
             return trials
 
         def store(attributes: Mapping[str, Any]) -> None:
@@ -173,14 +173,17 @@ class JumboSampler(BaseSampler):
         self._say_unused(study, trials, optimizer)
         return suggestion.params
 
-    def _optimizer_of(self, space: Space, direction: Direction, limits: Limits | None) -> Optimizer:
+    def _optimizer_of(
+        self, space: Space, history: History | Past | None, direction: Directions, limits: Limits | None
+    ) -> Optimizer:
         known = self._optimizer
-        if known is not None and (known.space, known.direction, known.limits) == (space, direction, limits):
+        now = known and (known.space, getattr(known, "directions", known.direction), known.limits)
+        if known is not None and now == (space, direction, limits):
             return known
         new = partial(
             Optimizer,
             space,
-            self._history,
+            history,
             direction,
             self._n_trials,
             self._method,

@@ -24,6 +24,7 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.data.corrections import corrections
+from jumbo_bo.data.goals import as_one
 from jumbo_bo.data.readers import measured, outcome
 from jumbo_bo.space.space import Params, Space
 
@@ -85,7 +86,7 @@ def follow(optimizer: Optimizer, trials: Iterable[FrozenTrial]) -> Optimizer:
             optimizer = optimizer.restarted()
         results = results[len(optimizer.told) :]
     for params, y, found in results:
-        optimizer.tell(params, y, {name: found.get(name) for name in optimizer.limits or ()})
+        optimizer.hear(params, y, found)
     _followed[optimizer] = _Followed(finished, optimizer.told)
     return optimizer
 
@@ -153,9 +154,10 @@ def _is_decided(trial: FrozenTrial) -> bool:
     return trial.state is not TrialState.RUNNING or bool(trial.params) or "fixed_params" in trial.system_attrs
 
 
-def remembered(storage: BaseStorage, study_id: int) -> list[FrozenTrial]:
-    """All trials of the study but the forgotten ones, as they were corrected."""
-    return corrections(storage, study_id).counting(storage.get_all_trials(study_id, deepcopy=False))
+def remembered(storage: BaseStorage, study_id: int, goals: Sequence[str] = ()) -> list[FrozenTrial]:
+    """All trials of the study but the forgotten ones, as they were corrected; of several goals, see `as_one`."""
+    trials = corrections(storage, study_id).counting(storage.get_all_trials(study_id, deepcopy=False))
+    return [as_one(t, goals) for t in trials] if goals else trials
 
 
 def configuration(trial: FrozenTrial, space: Space) -> Params | None:
@@ -229,8 +231,12 @@ def _is_deciding(trial: FrozenTrial, seconds: float = DECIDING) -> bool:
     return datetime.now() - trial.datetime_start < timedelta(seconds=seconds)
 
 
-def _starts_with(results: Sequence[Result], told: Sequence[tuple[Params, float]]) -> bool:
-    def same(a: Result, b: tuple[Params, float]) -> bool:
-        return a[0] == b[0] and (a[1] == b[1] or (not math.isfinite(a[1]) and math.isnan(b[1])))
+def _starts_with(results: Sequence[Result], told: Sequence[tuple[Params, Any]]) -> bool:
+    def same(a: Result, b: tuple[Params, Any]) -> bool:
+        values = list(b[1].items()) if isinstance(b[1], dict) else [("", b[1])]  # of several goals, or one
+        (_, first), *others = values
+        return a[0] == b[0] and (
+            math.isnan(first) if not math.isfinite(a[1]) else a[1] == first and all(a[2].get(n) == v for n, v in others)
+        )
 
     return len(told) <= len(results) and all(map(same, results, told))

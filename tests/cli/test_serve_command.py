@@ -25,6 +25,16 @@ def test_other_machines_stay_out(folder: Path, host: str) -> None:
     assert not (folder / "study.journal").exists()
 
 
+def test_several_goals_have_no_page(folder: Path) -> None:
+    space = '[space]\nx = { type = "float", low = 0, high = 1 }'
+    goals = '[goals]\nstrength = "maximize"\nprice = "minimize"'
+    (folder / "study.toml").write_text(f'name = "alloy"\n{space}\n{goals}\n')
+    result = jumbo("serve", "study.toml")
+    assert result.exit_code == 1
+    assert "study.toml has several goals" in result.output
+    assert not (folder / "study.journal").exists()
+
+
 def test_no_study(folder: Path) -> None:
     result = jumbo("serve", "other.toml")
     assert result.exit_code == 1

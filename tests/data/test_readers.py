@@ -230,9 +230,6 @@ def test_a_parameter_called_value_and_mixed_choices():
 
 
 def test_what_a_study_cannot_be():
-    both = optuna.create_study(study_name="pareto", directions=["minimize", "maximize"])
-    with pytest.raises(ValueError, match=r"study 'pareto' has 2 objectives, but only one can be used.*values_"):
-        from_study(both, SPACE)
     with pytest.raises(ValueError, match="no rows"):
         from_study(study("s"), SPACE)
     with pytest.raises(ValueError, match="no studies given"):

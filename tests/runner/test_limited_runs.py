@@ -77,7 +77,7 @@ def test_wrong_limits(tmp_path: Path, wrong: str, problem: str) -> None:
         ('{"loss": 1, "latency_ms": 18, "purity": 96.5}', {"latency_ms": 18.0, "purity": 96.5}),
         ('{"loss": 1, "latency_ms": null, "purity": NaN, "other": 1}', {}),
         ('{"loss": 1, "latency_ms": Infinity, "purity": 96}', {"purity": 96.0}),
-        ('{"loss": 1, "latency_ms": 18}', 'has no "purity", which has a limit'),
+        ('{"loss": 1, "latency_ms": 18}', 'has no "purity", which is a goal or has a limit'),
         ('{"loss": 1, "latency_ms": "18", "purity": 96}', '"latency_ms" is not a number'),
         ('{"loss": 1, "latency_ms": true, "purity": 96}', '"latency_ms" is not a number'),
         ("0.5", 'no JSON line like {"loss": 0.5, "latency_ms": 0.5, "purity": 0.5}; its last line was 0.5'),

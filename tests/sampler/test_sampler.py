@@ -3,19 +3,19 @@
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
-from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
+from optuna.testing.pytest_samplers import BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase
 from sampled import QUICK, SPACE, f, objective
 
 from jumbo_bo import JumboSampler, studies
 
 
-class TestOptunaSuites(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+class TestOptunaSuites(BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase):
     @pytest.fixture
     def sampler(self):
         return JumboSampler
 
 
-class TestOptunaSuitesWithASpace(BasicSamplerTestCase, SingleOnlySamplerTestCase):
+class TestOptunaSuitesWithASpace(BasicSamplerTestCase, MultiObjectiveSamplerTestCase):
     """The suite asks for parameters that are not in the space."""
 
     @pytest.fixture
@@ -23,7 +23,7 @@ class TestOptunaSuitesWithASpace(BasicSamplerTestCase, SingleOnlySamplerTestCase
         return lambda: JumboSampler(search_space={"another": FloatDistribution(0, 1)}, method="random")
 
 
-class TestOptunaSuitesWithOldRuns(SingleOnlySamplerTestCase):
+class TestOptunaSuitesWithOldRuns(MultiObjectiveSamplerTestCase):
     @pytest.fixture
     def sampler(self, old):
         return lambda: JumboSampler(source_studies=old, method=QUICK)

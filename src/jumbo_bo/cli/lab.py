@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from jumbo_bo.cli.progress import outcome
 from jumbo_bo.cli.run import StudyPath, trials_in_words
 from jumbo_bo.cli.view import as_json, console, explained, number, settings, usable
 from jumbo_bo.errors import UserError
@@ -63,7 +64,10 @@ def tell(
         int | None, typer.Argument(metavar="TRIAL", help="The trial number printed by `jumbo ask`.", show_default=False)
     ] = None,
     value: Annotated[
-        str | None, typer.Argument(metavar="VALUE", help="The measured value.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="VALUE", help="The measured value; of several goals each: 0.71 18.2, or NAME=0.71 NAME=18.2."
+        ),
     ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="The experiment failed and has no result.")] = False,
     measured: Annotated[
@@ -81,33 +85,36 @@ def tell(
     """Store the result of an experiment.
 
     Without TRIAL, results are read from standard input, one JSON object per line: `{"trial": 3, "value": 0.71}`,
-    `{"trial": 4, "failed": true}`, `{"trial": 5, "value": 0.7, "measured": {"latency_ms": 18.2}}`, or an experiment of
-    your own, `{"params": {"lr": 0.01, "units": 64}, "value": 0.8}`.
+    `{"trial": 4, "failed": true}`, `{"trial": 5, "value": 0.7, "measured": {"latency_ms": 18.2}}`, of several goals
+    `{"trial": 6, "value": {"loss": 0.7, "time_s": 18.2}}`, or an experiment of your own,
+    `{"params": {"lr": 0.01, "units": 64}, "value": 0.8}`.
     All lines are checked before the first one is stored.
     """
     with explained("tell", "Run it again for the rest; results already stored are named.", in_json), usable(study):
         from jumbo_bo.data.corrections import shown
+        from jumbo_bo.fronts import front
         from jumbo_bo.runner import answers, people
         from jumbo_bo.runner.book import best, opened_book
         from jumbo_bo.studies import broken
         from jumbo_bo.study.study_file import load
 
+        file = load(study)
         if trial is None:
             if failed or sys.stdin.isatty():
                 raise UserError(f"which trial? For example: jumbo tell {study} 3 0.71, or JSON lines on standard input")
             try:
-                entries = people.parse(sys.stdin)
+                entries = people.parse(sys.stdin, file.goals)
             except UnicodeDecodeError:
                 raise UserError("standard input is not text in UTF-8; send JSON lines") from None
-        elif failed == (value is not None):
+        elif failed == bool(value):
             raise UserError(f"give either a value or --failed, for example: jumbo tell {study} {trial} 0.71")
         elif reason and not (replace or failed):
             raise UserError("--reason is for a result that is replaced; add --replace")
         else:
-            told = None if value is None else people.number_of(value)
-            entries = [people.Entry("", trial, None, told, people.measured_of(measured or []), reason)]
+            told, others = people.results_of(value, file.goals) if value else (None, {})
+            entries = [people.Entry("", trial, None, told, people.measured_of(measured or []), others, reason)]
         screen, own = console(), any(e.number is None for e in entries)
-        with opened_book(load(study), create=own and not replace) as book:
+        with opened_book(file, create=own and not replace) as book:
             if in_json:
                 if replace:
                     said = answers.corrected(book, people.replace(book, entries, reason))
@@ -122,11 +129,14 @@ def tell(
                     )
             else:
                 for t in people.tell(book, entries):
-                    screen.print(f"trial {t.number}: {'failed' if t.value is None else number(t.value)}, stored")
+                    screen.print(f"trial {t.number}: {'failed' if t.value is None else outcome(t, file.goals)}, stored")
                     if broke := ", ".join(broken(t, book.file.space)):
                         screen.print(f"  It does not meet {broke}: it is learned from, and not counted as the best")
-            top = best(book.trials(), book.file)
-        _show_best(screen, top)
+            trials = book.trials()
+        _show_best(screen, best(trials, file))
+        if file.goals:
+            found = front(trials, file.goals, file.space, file.limits)
+            screen.print(f"On the front: {trials_in_words([t.number for t in found]) if found else 'no trial yet'}")
 
 
 def forget(

@@ -120,14 +120,15 @@ def server(place: Path) -> MCPServer:
         """Store results of experiments. All are checked before the first one is stored.
 
         results: one object each, {"trial": 3, "value": 0.71}, {"trial": 4, "failed": true}, with "measured": {...} for
-        quantities that have limits, or {"params": {...}, "value": 0.8} for an experiment that was not asked for.
+        quantities that have limits, "value": {"loss": 0.7, "time_s": 18.2} where there are several goals, or
+        {"params": {...}, "value": 0.8} for an experiment that was not asked for.
         replace: these trials have a result, and it is wrong; reason: what was wrong with it.
         """
         from jumbo_bo.runner import answers, people
 
         own = not replace and any(result.get("trial") is None for result in results)
         with book_of(study, create=own) as book:
-            entries = people.parse(json.dumps(result) for result in results)
+            entries = people.parse((json.dumps(result) for result in results), book.file.goals)
             if not entries:
                 raise UserError(f"there are no results; for example [{people.EXAMPLE}]")
             if replace:
@@ -136,7 +137,7 @@ def server(place: Path) -> MCPServer:
 
     @served.tool()
     def status(study: str = default) -> dict[str, Any]:
-        """How far the study is: the best trial, what is running or open, the last results."""
+        """How far the study is: the best trial or the front, what is running or open, the last results."""
         from jumbo_bo.runner.state import status as look
 
         with book_of(study, create=False) as book:

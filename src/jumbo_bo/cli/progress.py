@@ -19,6 +19,7 @@ from jumbo_bo.errors import printable
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
+    from jumbo_bo.data.goals import Goal
     from jumbo_bo.data.limits import Limit
     from jumbo_bo.runner.coordinator import Ending, Running
 
@@ -56,10 +57,11 @@ class Progress:
         interrupts: Interrupts | None = None,
         workers: int = 1,
         limits: Sequence[Limit] = (),
+        goals: Sequence[Goal] = (),
     ) -> None:
         self.screen, self.live = screen, Live(console=screen, auto_refresh=False, transient=True)
         self.interrupts, self.workers = interrupts or Interrupts(), workers
-        self.limits = limits
+        self.limits, self.goals = limits, goals
         self.pace, self.best = Pace(), ""
 
     def __enter__(self) -> Progress:
@@ -77,6 +79,10 @@ class Progress:
         if trial.value is None:
             self.screen.print(f"trial {trial.number}: failed, {settings(trial)}", style="yellow")
             why = trial.user_attrs.get("error", "")
+        elif self.goals:
+            found, seconds = outcome(trial, self.goals, self.limits), f"{trial.user_attrs.get('seconds', 0.0):.1f} s"
+            place, style = ("behind the front", "") if best is None else ("on the front", "green")
+            self.screen.print(f"trial {trial.number}: {found}, {place}, {seconds}: {settings(trial)}", style=style)
         else:
             top = trial if best is None and not self.limits else best
             improved, others = top is not None and top.number == trial.number, [top.value or 0.0] if top else []
@@ -114,6 +120,19 @@ class Progress:
             yield "  choosing the next trial ..."
 
 
+def outcome(trial: FrozenTrial, goals: Sequence[Goal], limits: Sequence[Limit] = ()) -> str:
+    """What was found: the value, or that of every goal."""
+    from jumbo_bo.data.limits import in_words
+    from jumbo_bo.data.readers import measured
+    from jumbo_bo.fronts import values_of
+
+    if not goals:
+        return result(trial, limits)
+    also = in_words(limits, measured(trial))
+    each = ", ".join(f"{name} {number(value)}" for name, value in values_of(trial, goals).items())
+    return each + (f" ({also})" if also else "")
+
+
 def result(trial: FrozenTrial, limits: Sequence[Limit], *others: float) -> str:
     """The value, with digits that tell it from others, and what was measured with it."""
     from jumbo_bo.data.limits import in_words
@@ -135,6 +154,7 @@ class Events:
     """One JSON object per line for everything that happens."""
 
     interrupts: Interrupts
+    goals: Sequence[Goal] = ()
     started: set[tuple[int, str]] = field(default_factory=set)  # trial, attempt
 
     def note(self, text: str) -> None:
@@ -143,7 +163,13 @@ class Events:
     def finished(self, trial: FrozenTrial, best: FrozenTrial | None) -> None:
         told = {key: trial.user_attrs[key] for key in ("seconds", "error") if key in trial.user_attrs}
         event = "failed" if trial.value is None else "finished"
-        _event(event, **_about(trial), value=trial.value, **told, best=_best(best))
+        found = {"on_front": best is not None} if self.goals else {"best": _best(best)}
+        _event(event, **_about(trial), value=self._value(trial), **told, **found)
+
+    def _value(self, trial: FrozenTrial) -> float | dict[str, float] | None:
+        from jumbo_bo.fronts import values_of
+
+        return (values_of(trial, self.goals) or None) if self.goals else trial.value
 
     def tick(self, running: Sequence[Running], finished: int, limit: int) -> None:
         self.interrupts.heed()
@@ -154,7 +180,11 @@ class Events:
 
     def ended(self, ending: Ending) -> None:
         chance = {"chance": ending.chance} if ending.reason == "stopped" else {}
-        _event("ended", reason=ending.reason, finished=ending.finished, **chance, best=_best(ending.best))
+        found: dict[str, Any] = {"best": _best(ending.best)}
+        if self.goals:
+            front = [{"trial": t.number, "value": self._value(t), "params": t.params} for t in ending.front]
+            found = {"front": front}
+        _event("ended", reason=ending.reason, finished=ending.finished, **chance, **found)
 
 
 def _event(event: str, **about: Any) -> None:

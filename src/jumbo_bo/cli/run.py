@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from jumbo_bo.cli.interrupts import Interrupts
-from jumbo_bo.cli.progress import Events, Progress, result
+from jumbo_bo.cli.progress import Events, Progress, outcome, result
 from jumbo_bo.cli.view import FAILED, console, duration, explained, settings, usable
 from jumbo_bo.errors import UserError
 from jumbo_bo.extras import require
@@ -81,13 +81,13 @@ def run(
         file = replace(file, job=replace(file.job, workers=workers or file.job.workers))
         limit = trials or file.trials
         if as_json:
-            events = Events(interrupts)
+            events = Events(interrupts, file.goals)
             ending = evaluate(file, limit, events, _engine(engine, address), retry_failed)
             events.ended(ending)
-            if ending.best is None:
+            if ending.best is None and not ending.front:
                 raise typer.Exit(FAILED)
             return
-        with Progress(console(), interrupts, file.job.workers, file.limits) as progress:
+        with Progress(console(), interrupts, file.job.workers, file.limits, file.goals) as progress:
             ending = evaluate(file, limit, progress, _engine(engine, address), retry_failed)
         _conclude(console(), file, ending, limit)
 
@@ -151,6 +151,9 @@ def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> N
         )
     else:
         screen.print(f"\nDone: {ending.finished} trials are finished.")
+    if ending.front:
+        _show_front(screen, file, ending.front)
+        return _show_steps(screen, file, ending, limit)
     if ending.best is None and ending.values:
         screen.print(f"No trial meets the limits: {', '.join(map(str, file.limits))}", style="red")
         raise typer.Exit(FAILED)
@@ -161,6 +164,17 @@ def _conclude(screen: Console, file: StudyFile, ending: Ending, limit: int) -> N
     screen.print(f"Best: {result(ending.best, file.limits)} in trial {ending.best.number}")
     for name, setting in ending.best.params.items():
         screen.print(f"  {name} = {shown(setting, ending.best.distributions[name])}")
+    _show_steps(screen, file, ending, limit)
+
+
+def _show_front(screen: Console, file: StudyFile, front: Sequence[FrozenTrial]) -> None:
+    goals = ", ".join(f"{goal.direction} {goal.name}" for goal in file.goals)
+    screen.print(f"\nFront ({goals}), {len(front)} {'trial' if len(front) == 1 else 'trials'} that no other one beats:")
+    for t in front:
+        screen.print(f"  trial {t.number}: {outcome(t, file.goals, file.limits)}: {settings(t)}", style="green")
+
+
+def _show_steps(screen: Console, file: StudyFile, ending: Ending, limit: int) -> None:
     steps = {
         f"jumbo report {file.path}": "the full report",
         f"jumbo dashboard {file.path}": "all trials in the browser",
@@ -188,6 +202,10 @@ def _show(screen: Console, found: Status) -> None:
             f"\nBest ({file.direction}): {result(found.best, file.limits)} in trial {found.best.number}", style="green"
         )
         screen.print(f"  {settings(found.best)}")
+    elif found.front:
+        _show_front(screen, file, found.front)
+        if found.gained is not None:
+            screen.print(f"The last {len(found.last)} results added {found.gained:.0%} of the volume that it dominates")
     elif file.limits and any(t.value is not None for t in found.last):
         screen.print(f"\nNo trial meets the limits yet: {', '.join(map(str, file.limits))}")
     if found.remaining is not None:
@@ -214,7 +232,8 @@ def _show(screen: Console, found: Status) -> None:
         if t.value is None:
             screen.print(f"  trial {t.number}: {t.state.name.lower()}. {t.user_attrs.get('error', '')}", style="yellow")
         else:
-            screen.print(f"  trial {t.number}: {result(t, file.limits, *values)}, {settings(t)}")
+            shown_as = outcome(t, file.goals, file.limits) if file.goals else result(t, file.limits, *values)
+            screen.print(f"  trial {t.number}: {shown_as}, {settings(t)}")
 
 
 def _since(trial: FrozenTrial) -> str:

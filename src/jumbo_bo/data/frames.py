@@ -36,7 +36,7 @@ class Roles(TypedDict, total=False):
 
 
 class Options(Roles, total=False):
-    direction: Literal["minimize", "maximize"]
+    direction: Literal["minimize", "maximize"] | Mapping[str, Literal["minimize", "maximize"]]  # several: see goals.py
     limits: Sequence[str]
 
 
@@ -60,7 +60,7 @@ class Columns:
         for name in options:
             if name not in known:
                 raise TypeError(f"unknown option {name!r}{closest(name, known)}; the options are {known}")
-        return cls(**options)
+        return cls(**_of_several(options))
 
     def __post_init__(self) -> None:
         check_direction(self.direction)
@@ -70,6 +70,18 @@ class Columns:
             raise InputError(f"most_rows is {self.most_rows!r}, expected a whole number of at least 1")
         if isinstance(self.limits, str) or not all(isinstance(name, str) for name in self.limits):
             raise InputError(f'limits are {self.limits!r}, expected a list of columns such as ["latency_ms"]')
+
+
+def _of_several(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Several goals: the first one is the objective, the others are read like quantities with limits."""
+    if not isinstance(options.get("direction"), Mapping):
+        return options
+    if "objective" in options:
+        raise InputError("several goals name their columns; leave out objective=, or give one direction")
+    (first, direction), *others = options["direction"].items()
+    names = [name for name, _ in others]
+    limits = [*names, *(name for name in options.get("limits", ()) if name not in names)]
+    return {**options, "objective": first, "direction": direction, "limits": limits}
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from optuna.trial import FrozenTrial, TrialState
 from jumbo_bo.data.corrections import corrections_in
 from jumbo_bo.data.files import File, PathLike, count_rows, files_of, readable, row_in, scan, task_names
 from jumbo_bo.data.frames import Columns, Options, Source, closest, has_column, text_or_typed
+from jumbo_bo.data.goals import MEASURED, as_one, names_in
 from jumbo_bo.data.history import History, checked, collected, from_source, with_limits
 from jumbo_bo.data.reading_bar import reading_bar
 from jumbo_bo.data.spaces import spaces_in
@@ -36,7 +37,6 @@ else:
     pl = later("polars")  # a slow import, and with a cached net nobody needs it
 
 FAILED = "trial failed"
-MEASURED = "measured"  # user attribute: quantity -> value
 Result = tuple[FrozenTrial, tuple[float | None, str]]  # its value, or why it has none
 OBJECTIVE = "(objective)"  # column of a study's values; cannot collide with a parameter called 'value'
 
@@ -82,7 +82,8 @@ def from_study(
 
     Pruned trials count with their last intermediate value; failed ones tell where trials fail; unfinished ones are left
     out. Both are counted. Corrected trials count as corrected, forgotten ones not at all. What was measured with the
-    trials, or set as their constraints, is read as well.
+    trials, or set as their constraints, is read as well. Of several goals the first one is the objective, and the
+    others are read like what was measured, by the study's `metric_names`, else as values_1, values_2, ...
     Options: rename, fill, on_bad_rows, as in `History.from_frame`.
     """
     several = [studies] if isinstance(studies, optuna.Study) else list(studies)
@@ -128,14 +129,9 @@ def from_storage(
 
 
 def _study(study: optuna.Study, name: str, space: Space, options: Columns) -> History:
-    if len(study.directions) > 1:
-        raise InputError(
-            f"study {name!r} has {len(study.directions)} objectives, but only one can be used; pass "
-            "study.trials_dataframe() to History.from_frame with objective= one of its values_ columns"
-        )
-    attributes, direction = study.user_attrs, study.direction.name.lower()
-    trials = corrections_in(attributes).counting(study.get_trials(deepcopy=False))
-    own = [spaces_in(attributes).read(t) for t in trials]
+    attributes, direction = study.user_attrs, study.directions[0].name.lower()
+    trials, names = corrections_in(attributes).counting(study.get_trials(deepcopy=False)), names_in(study)
+    own = [spaces_in(attributes).read(as_one(t, names)) for t in trials]
     return _from_trials(own, f"study {name!r}", name, space, replace(options, direction=direction))
 
 

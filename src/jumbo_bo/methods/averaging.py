@@ -79,13 +79,13 @@ def improvement(gps: Weighted, best: float, may_repeat: bool = False, predict: S
         return np.asarray(math.log(w) + log_expected_improvement(mean, sd, best) + told)
 
     def total(blocks: Blocks) -> Array:
-        said = _said(gps, blocks, predict)
+        said = said_by(gps, blocks, predict)
         return np.asarray(np.logaddexp.reduce([part(w, gp, one) for (w, gp), one in zip(gps, said, strict=True)]))
 
     return total
 
 
-def _said(gps: Weighted, blocks: Blocks, predict: Said = posterior) -> list[Normal]:
+def said_by(gps: Weighted, blocks: Blocks, predict: Said = posterior) -> list[Normal]:
     return [one for family in families(gps) for one in posteriors([gp for _, gp in family], blocks, predict)]
 
 
@@ -101,7 +101,7 @@ def expected_by(gps: Weighted, blocks: Blocks) -> Array:  # (m, .) -> (m,)
 def average(gps: Weighted, blocks: Blocks, noise: bool = False) -> Normal:  # (m, .) -> mean (m,), sd (m,)
     """Mean and standard deviation of the mixture, of the function or of what a trial would show."""
     means, variances = [], []
-    for (_, gp), (mean, sd) in zip(gps, _said(gps, blocks), strict=True):
+    for (_, gp), (mean, sd) in zip(gps, said_by(gps, blocks), strict=True):
         means.append(mean)
         variances.append(sd**2 + (gp.noise if noise else 0.0))
     w = np.array([weight for weight, _ in gps], dtype=means[0].dtype)

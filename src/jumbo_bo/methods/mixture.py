@@ -94,7 +94,7 @@ class JumboMixture(NetRecipe):
         if isinstance(view.domain, Cube) and len(view.unknown) == 0:
             return _of_shortlist(view, view.domain, self.models(view.before(0)), chance)
         if len(view.u) + len(view.pending) == 0:
-            return _best(view, *_first(view), chance)
+            return best_by(view, *_first(view), chance)
         gps, left = self.models(view), view.unknown
         choice = _choice(view, gps, chance)
         for _ in range(ROUNDS if len(left) else 0):  # what the models left out near there may speak against it
@@ -190,16 +190,22 @@ def _levelled(kernel: Kernel, view: View) -> Kernel:
     return replace(kernel, terms=(replace(level, variance=known), *others))
 
 
-def _first(view: View) -> tuple[Score, Surrogate]:
+def relative_to_level(view: View) -> tuple[GP, GP]:
+    """What is known before the first trial: without the level of the values, and with it."""
     kernel = _alone(view) if view.past is None else _population(view)
     level, *others = kernel.terms
     blocks, theta = view.domain.featurise(view.u), kernel.priors[0]
     relative = build(replace(kernel, terms=tuple(others)), theta[level.n_params :], blocks, view.z)
+    return relative, build(kernel, theta, blocks, view.z)
+
+
+def _first(view: View) -> tuple[Score, Surrogate]:
+    relative, whole = relative_to_level(view)
     if view.limits is None:
         top = view.domain.maximum(lambda at: posterior(relative, at).mean, view.rng, view.hints)
     else:
         top = modest(view, [(1.0, relative)])
-    return improvement([(1.0, relative)], top), gp_surrogate(build(kernel, theta, blocks, view.z))
+    return improvement([(1.0, relative)], top), gp_surrogate(whole)
 
 
 def _of_shortlist(view: View, cube: Cube, gps: Weighted, chance: Chance | None) -> Choice:
@@ -249,9 +255,9 @@ def _choice(view: View, gps: Weighted, chance: Chance | None) -> Choice:
     tried = np.vstack([view.u, view.pending])
     top = to_beat(view, gps, tried, None if len(view.unknown) else gps[0][1].blocks)
     if not isinstance(view.domain, Finite):
-        return _best(view, improvement(gps, top, may_repeat=True), mixture(gps), chance)
+        return best_by(view, improvement(gps, top, may_repeat=True), mixture(gps), chance)
     bound = improvement(gps, top, predict=partial(optimistic, first=BOUNDING))
-    return _best(view, improvement(gps, top), mixture(gps), chance, bound)
+    return best_by(view, improvement(gps, top), mixture(gps), chance, bound)
 
 
 def _nearby(view: View, gp: GP, u: Array, left: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:  # (d,) -> rows
@@ -262,7 +268,9 @@ def _nearby(view: View, gp: GP, u: Array, left: npt.NDArray[np.intp]) -> npt.NDA
     return left[np.argsort(-likeness, kind="stable")[:NEARBY]]
 
 
-def _best(view: View, score: Score, surrogate: Surrogate, chance: Chance | None, bound: Score | None = None) -> Choice:
+def best_by(
+    view: View, score: Score, surrogate: Surrogate, chance: Chance | None, bound: Score | None = None
+) -> Choice:
     """`bound` is nowhere below the score; it is for tables."""
     score, bound = _worth(view, score, chance), bound and possible(bound, chance)  # all that it leaves out is at most 1
     search, where = view.domain, (view.rng, view.hints, view.taken)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
+from itertools import combinations
 from typing import Any
 
 from jumbo_bo.errors import InputError
 from jumbo_bo.influence import importance, slices
 from jumbo_bo.notebook import asked
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.pareto import ParetoOptimizer
 from jumbo_bo.report import along, figures
+from jumbo_bo.report.goals import pair
 from jumbo_bo.report.marks import Figure
 from jumbo_bo.report.rows import Row, best
 
@@ -37,6 +41,29 @@ def drawn(optimizer: Optimizer, kind: str | None = None) -> Any:  # a plotly.gra
     panels = [(title, figure) for name in kinds for title, figure in _panels(name, optimizer, rows)]
     if not panels:
         raise InputError("there is nothing to plot yet; tell() the value of a trial first")
+    return go.Figure(themed(_side_by_side(panels)))
+
+
+def front(optimizer: ParetoOptimizer) -> Any:  # a plotly.graph_objects.Figure
+    """Of several goals, a panel for every two of them."""
+    import plotly.graph_objects as go
+
+    goals, made = optimizer.goals, asked(optimizer)
+    first, rows = goals[0].name, []
+    top = {tuple(sorted(t.params.items())) for t in optimizer.front}
+    for number, ((params, values), one) in enumerate(zip(optimizer.told, made, strict=True)):
+        state = "failed" if math.isnan(values[first]) else "done"
+        others = {name: value for name, value in values.items() if name != first}
+        counts = tuple(sorted(params.items())) in top
+        row = Row(
+            number, state, values[first], params, optimizer.space.encode(params), one.why if one else "", None, counts
+        )
+        rows.append(replace(row, quantities=others))
+    if not any(row.improved for row in rows):
+        raise InputError("there is nothing to plot yet; tell() the values of a trial first")
+    best = [row for row in rows if row.improved]
+    pairs = combinations(range(len(goals)), 2)
+    panels = [(f"{goals[a].name}, {goals[b].name}", pair(rows, best, goals, a, b, [])) for a, b in pairs]
     return go.Figure(themed(_side_by_side(panels)))
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.data.corrections import CORRECTED
+from jumbo_bo.data.goals import Goal
 from jumbo_bo.data.limits import Limit, met
 from jumbo_bo.data.readers import measured
 from jumbo_bo.explain import Explanation
@@ -47,6 +48,7 @@ class Row:
     seconds: float = math.nan  # that it took; NaN: not finished, or not known
     quantities: Mapping[str, float] = field(default_factory=dict)  # measured, those with limits
     met: bool = True  # all limits
+    allowed: bool = True  # by the constraints
 
     @property
     def measured(self) -> bool:
@@ -60,14 +62,17 @@ def rows(
     direction: str,
     left_out: Mapping[int, str] = NOTHING,
     limits: Sequence[Limit] = (),
+    goals: Sequence[Goal] = (),
 ) -> list[Row]:
+    """With several goals, the value is that of the first, and the others are among the quantities."""
+    wanted = {*(limit.name for limit in limits), *(goal.name for goal in goals)}
     found, best = [], math.nan
     for trial in sorted(trials, key=lambda t: t.number):
         y = value(trial)
         y = y if math.isfinite(y) else math.nan
         state = "failed" if trial.state == TrialState.COMPLETE and math.isnan(y) else WORDS[trial.state]
         state = left_out.get(trial.number, state)
-        quantities = {name: q for name, q in measured(trial).items() if name in {limit.name for limit in limits}}
+        quantities = {name: q for name, q in measured(trial).items() if name in wanted}
         meets, outside = met(limits, quantities), broken(trial, space)
         better = state == "done" and not (y >= best if direction == "minimize" else y <= best)
         improved = better and meets and not outside
@@ -80,7 +85,9 @@ def rows(
         said += [f"It does not meet {', '.join(outside)}."] if outside else []
         said += [f"Corrected: {text}." for text in trial.user_attrs.get(CORRECTED, ())]
         u, took = _place(params, space), _seconds(trial)
-        row = Row(trial.number, state, y, params, u, " ".join(said), reasons, improved, took, quantities, meets)
+        row = Row(
+            trial.number, state, y, params, u, " ".join(said), reasons, improved, took, quantities, meets, not outside
+        )
         found.append(row)
     return found
 

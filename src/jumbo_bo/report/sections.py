@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from scipy.stats import binom
 
+from jumbo_bo.data.goals import Goal
 from jumbo_bo.data.history import History
 from jumbo_bo.data.limits import Limit
 from jumbo_bo.influence import FEWEST, importance, slices
@@ -58,7 +59,7 @@ class Section:
 
 def summary_section(found: Sequence[Row], transfer: TransferReport | None, said: Verdict) -> Section:
     helped = transfer.verdict if transfer else ""
-    body = tables.lead(said) + tables.cards(found, _trusted(found, transfer), said, helped)
+    body = tables.lead(said.sentences) + tables.cards(found, _trusted(found, transfer), said, helped)
     return Section("summary", "Summary", "", body=body)
 
 
@@ -222,9 +223,11 @@ def limit_sections(found: Sequence[Row], limits: Sequence[Limit]) -> list[Sectio
     return made
 
 
-def trials_section(found: Sequence[Row], space: Space, limits: Sequence[Limit] = ()) -> Section:
+def trials_section(
+    found: Sequence[Row], space: Space, limits: Sequence[Limit] = (), goals: Sequence[Goal] = ()
+) -> Section:
     names = list(dict.fromkeys([*space.names, *(name for row in found for name in row.params)]))
     if not found:
         return Section("trials", "All trials", "", gap="There is no trial yet.")
     sentence = "Every trial with its reason and the good old runs near it."
-    return Section("trials", "All trials", sentence, body=tables.trial_table(found, names, limits))
+    return Section("trials", "All trials", sentence, body=tables.trial_table(found, names, limits, goals))

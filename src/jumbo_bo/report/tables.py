@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from jumbo_bo.data.goals import Goal
 from jumbo_bo.data.limits import Limit
 from jumbo_bo.data.summary import SHOWN
 from jumbo_bo.influence import Importance
@@ -21,31 +22,50 @@ def e(value: Any) -> str:
     return html.escape(str(value))
 
 
-def lead(said: Verdict) -> str:
-    """The verdict, in sentences."""
-    head, *more = said.sentences
+def lead(sentences: Sequence[str]) -> str:
+    """The verdict."""
+    head, *more = sentences
     return f'<p class="verdict"><strong>{e(head)}</strong> {e(" ".join(more))}</p>'
 
 
 def cards(rows: Sequence[Row], trust: tuple[str, str], said: Verdict, transfer: str) -> str:
     top = best(rows)
     first = ("Best value", number(top.value), f"trial {top.number}") if top else ("Best value", "none yet", "")
-    states = ("done", "failed", "pruned", "running", "waiting", "forgotten", "earlier")
-    counts = {state: sum(row.state == state for row in rows) for state in states}
-    others = ", ".join(f"{n} {state}" for state, n in counts.items() if state != "done" and (n or state == "failed"))
-    small = [first, ("Trials done", str(counts["done"]), others), ("Trust in the old runs", *trust)]
+    small = [first, states(rows), ("Trust in the old runs", *trust)]
     small += [("Chance of a better one", said.share, said.of)] if said.share else []
-    found = [
-        f'<div class="card"><dt>{e(title)}</dt><dd class="big">{e(big)}</dd><dd class="note">{e(note)}</dd></div>'
-        for title, big, note in small
-    ]
-    if transfer:
-        found.append(f'<div class="card whole"><dt>Did the old runs help?</dt><dd>{e(transfer)}</dd></div>')
+    helped = f'<div class="card whole"><dt>Did the old runs help?</dt><dd>{e(transfer)}</dd></div>' if transfer else ""
     settings = ""
     if top:
         pairs = "".join(f"<div><dt>{e(name)}</dt><dd>{e(value)}</dd></div>" for name, value in top.params.items())
         settings = f'<h3>Best configuration</h3><dl class="settings">{pairs}</dl>'
-    return f'<dl class="cards">{"".join(found)}</dl>{settings}'
+    return small_cards(small, helped) + settings
+
+
+def states(rows: Sequence[Row]) -> tuple[str, str, str]:
+    """A card: how many trials there are in each state."""
+    words = ("done", "failed", "pruned", "running", "waiting", "forgotten", "earlier")
+    counts = {state: sum(row.state == state for row in rows) for state in words}
+    others = ", ".join(f"{n} {state}" for state, n in counts.items() if state != "done" and (n or state == "failed"))
+    return "Trials done", str(counts["done"]), others
+
+
+def small_cards(small: Sequence[tuple[str, str, str]], more: str = "") -> str:
+    found = [
+        f'<div class="card"><dt>{e(title)}</dt><dd class="big">{e(big)}</dd><dd class="note">{e(note)}</dd></div>'
+        for title, big, note in small
+    ]
+    return f'<dl class="cards">{"".join(found)}{more}</dl>'
+
+
+def front_table(front: Sequence[Row], goals: Sequence[Goal], names: Sequence[str]) -> str:
+    results = [goal.name for goal in goals]
+    head = _heads(["trial", *results, "settings"], {"trial", *results})
+    body = "".join(
+        f'<tr><th scope="row" class="number">{row.number}</th>{_number(row.value)}'
+        f"{''.join(_number(row.quantities[name]) for name in results[1:])}<td>{_settings(row, names)}</td></tr>"
+        for row in front
+    )
+    return _table("The front; click a heading to sort", head, body)
 
 
 def space_table(space: Space, top: Row | None) -> str:
@@ -79,37 +99,50 @@ def transfer_table(tasks: Sequence[TaskTransfer]) -> str:
     return _table("What each old task contributes", head, body)
 
 
-def trial_table(rows: Sequence[Row], names: Sequence[str], limits: Sequence[Limit] = ()) -> str:
-    """The settings share a cell, so that any number of them fits any screen."""
-    numbers = ["value", *(limit.name for limit in limits), "predicted"]
+def trial_table(
+    rows: Sequence[Row], names: Sequence[str], limits: Sequence[Limit] = (), goals: Sequence[Goal] = ()
+) -> str:
+    """The settings share a cell, so that any number of them fits any screen. With several goals, those that
+    `improved` are on the front."""
+    values = [goal.name for goal in goals] or ["value"]
+    numbers = [*values, *(limit.name for limit in limits), f"predicted {values[0]}" if goals else "predicted"]
     head = _heads(["trial", "state", *numbers, "settings and reason"], {"trial", *numbers})
     top = best(rows)
-    body = "".join(_trial(row, names, row is top, limits) for row in rows)
+    others: list[Goal | Limit] = [*goals[1:], *limits]
+    marks = {row.number: "front" for row in rows if row.improved} if goals else {top.number: "best"} if top else {}
+    body = "".join(_trial(row, names, marks.get(row.number, ""), others) for row in rows)
     return _table("All trials; click a heading to sort", head, body, "trials")
 
 
-def _trial(row: Row, names: Sequence[str], is_best: bool, limits: Sequence[Limit]) -> str:
+def _trial(row: Row, names: Sequence[str], mark: str, others: Sequence[Goal | Limit]) -> str:
     p = row.reasons.predicted if row.reasons else None
     predicted = '<td class="number"></td>'
     if p is not None and math.isfinite(p.mean):
         ends = f'<br><span class="quiet">{number(p.low)} … {number(p.high)}</span>' if math.isfinite(p.low) else ""
         predicted = f'<td class="number" data-key="{p.mean!r}">{number(p.mean)}{ends}</td>'
-    state = f'<td class="state-{row.state}">{row.state}{" ★ best" if is_best else ""}</td>'
-    settings = " ".join(
+    state = f'<td class="state-{row.state}">{row.state}{f" ★ {mark}" if mark else ""}</td>'
+    why, results = f'<p class="why">{e(row.why)}</p>' if row.why else "", _number(row.value) + _quantities(row, others)
+    cells = f'<th scope="row" class="number">{row.number}</th>{state}{results}{predicted}'
+    return f"<tr{' class=best' if mark else ''}>{cells}<td>{_settings(row, names)}{why}{_nearest(row)}</td></tr>"
+
+
+def _settings(row: Row, names: Sequence[str]) -> str:
+    return " ".join(
         f'<span class="setting"><span class="quiet">{e(name)}</span> {e(text(row.params[name]))}</span>'
         for name in names
         if name in row.params
     )
-    why, results = f'<p class="why">{e(row.why)}</p>' if row.why else "", _number(row.value) + _quantities(row, limits)
-    cells = f'<th scope="row" class="number">{row.number}</th>{state}{results}{predicted}'
-    return f"<tr{' class=best' if is_best else ''}>{cells}<td>{settings}{why}{_nearest(row)}</td></tr>"
 
 
-def _quantities(row: Row, limits: Sequence[Limit]) -> str:
+def _quantities(row: Row, others: Sequence[Goal | Limit]) -> str:
     cells = []
-    for limit in limits:
-        value = row.quantities.get(limit.name, math.nan)
-        missed = "" if math.isnan(value) or limit.met(value) else ' <span class="quiet">missed</span></td>'
+    for one in others:
+        value = row.quantities.get(one.name, math.nan)
+        missed = (
+            ""
+            if math.isnan(value) or isinstance(one, Goal) or one.met(value)
+            else ' <span class="quiet">missed</span></td>'
+        )
         cells.append(_number(value).replace("</td>", missed or "</td>"))
     return "".join(cells)
 

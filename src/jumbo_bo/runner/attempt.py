@@ -11,7 +11,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -112,7 +112,7 @@ def _value(folder: Path, result: dict[str, Any], job: Job) -> tuple[float, dict[
     for i, line in enumerate(reversed(lines)):
         found = _json(line)
         if isinstance(found, dict) and job.value in found:
-            return _checked(found[job.value], line), _measured(found, job.limited, line)
+            return _checked(found[job.value], line), _measured(found, job, line)
         if (
             i == 0 and not job.limited and isinstance(found, int | float)
         ):  # alone a number may be anything, except at the end
@@ -122,21 +122,23 @@ def _value(folder: Path, result: dict[str, Any], job: Job) -> tuple[float, dict[
     raise ValueError(f"the command printed no JSON line like {{{wanted}}}{last}")
 
 
-def _measured(found: dict[str, Any], names: Sequence[str], line: str) -> dict[str, float]:
+def _measured(found: dict[str, Any], job: Job, line: str) -> dict[str, float]:
     """null and NaN: not measured this time. A name that is missing may be misspelt, and then nothing would ever meet
     the limit."""
     measured = {}
-    for name in names:
+    for name in job.limited:
         if name not in found:
             raise ValueError(
-                f'the line with the value has no "{name}", which has a limit: {_short(line)}; print null if it '
-                "was not measured"
+                f'the line with the value has no "{name}", which is a goal or has a limit: {_short(line)}; print null '
+                "if it was not measured"
             )
         value = found[name]
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise ValueError(f'"{name}" is not a number: {_short(line)}')
         if value is not None and math.isfinite(value):
             measured[name] = float(value)
+        elif name in job.goals:
+            raise ValueError(f'"{name}" has no value, and it is a goal: {_short(line)}')
     return measured
 
 

@@ -25,8 +25,9 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from jumbo_bo.correct import forget, replace_values, restore, retry_failed
 from jumbo_bo.data.corrections import Correction, Corrections, corrections
+from jumbo_bo.data.goals import MEASURED, as_one
 from jumbo_bo.data.limits import met
-from jumbo_bo.data.readers import MEASURED, measured
+from jumbo_bo.data.readers import measured
 from jumbo_bo.data.spaces import spaces_in
 from jumbo_bo.data.storage import cause_of, checked, database_errors, opened, shown, sqlite_file
 from jumbo_bo.errors import UserError
@@ -74,7 +75,7 @@ class Book:
     def kept(self) -> Kept:
         """What is kept as what, where the space has changed."""
         with self._usable():
-            return self.sorter.sort(remembered(self.storage, self.study_id))
+            return self.sorter.sort(remembered(self.storage, self.study_id, self.file.names))
 
     def old_runs(self) -> tuple[FrozenTrial, ...]:
         """Trials of another space than the present one, which are old runs."""
@@ -84,7 +85,7 @@ class Book:
         """Also the forgotten ones."""
         with self._usable():
             trials = self.corrections().applied(self.storage.get_all_trials(self.study_id, deepcopy=False))
-            return list(map(self.sorter.seen, trials))
+            return [self.sorter.seen(as_one(t, self.file.names)) for t in trials]
 
     def corrections(self) -> Corrections:
         with self._usable():
@@ -120,10 +121,10 @@ class Book:
         dists, stored = self.file.space.distributions, {name: self._stored(name) for name in params}
         template = create_trial(
             state=state,
-            value=value,
+            values=self._values(value, measured or {}),
             params={stored[name]: setting for name, setting in params.items()},
             distributions={stored[name]: dists[name] for name in params},
-            user_attrs={**user, **({MEASURED: dict(measured)} if measured else {})},
+            user_attrs={**user, **self._limited(measured or {})},
             constraints=self._excess(measured or {}),
         )
         with self._usable():
@@ -133,7 +134,16 @@ class Book:
         return self.sorter.spaces.stored_as.get(name, name)
 
     def _trial(self, trial_id: int) -> FrozenTrial:
-        return self.sorter.spaces.read(self.storage.get_trial(trial_id))
+        return self.sorter.spaces.read(as_one(self.storage.get_trial(trial_id), self.file.names))
+
+    def _values(self, value: float | None, measured: Mapping[str, float]) -> list[float] | None:
+        """As Optuna keeps them: of all goals, where there are several."""
+        return None if value is None else [value, *(measured[name] for name in self.file.names[1:])]
+
+    def _limited(self, measured: Mapping[str, float]) -> dict[str, Any]:
+        """What is kept beside the values."""
+        found = {name: q for name, q in measured.items() if name not in self.file.names}
+        return {MEASURED: found} if found else {}
 
     def reserve(self, user: Mapping[str, Any]) -> FrozenTrial:
         """A running trial whose parameters are not decided yet: other processes know that one is coming."""
@@ -205,14 +215,14 @@ class Book:
     ) -> FrozenTrial | None:
         """The finished trial; None when another process finished it. No value: it failed."""
         state = TrialState.FAIL if value is None else TrialState.COMPLETE
-        user = {**user, **({MEASURED: dict(measured)} if measured else {})}
+        user = {**user, **self._limited(measured or {})}
         with self._usable():
             try:
                 for key, attribute in user.items():
                     self.storage.set_trial_user_attr(trial._trial_id, key, attribute)
                 for name, excess in self._excess(measured or {}).items():  # as Trial.set_constraint does
                     self.storage.set_trial_system_attr(trial._trial_id, f"constraints:{name}", excess)
-                self.storage.set_trial_state_values(trial._trial_id, state, None if value is None else [value])
+                self.storage.set_trial_state_values(trial._trial_id, state, self._values(value, measured or {}))
             except UpdateFinishedTrialError:  # perhaps by us, and only the answer was lost
                 told = self._trial(trial._trial_id)
                 return told if (told.state, told.value) == (state, value) else None
@@ -255,7 +265,9 @@ def opened_book(file: StudyFile, create: bool = True) -> Iterator[Book]:
 
 
 def best(trials: Sequence[FrozenTrial], file: StudyFile) -> FrozenTrial | None:
-    """Of those that meet the constraints and the limits."""
+    """Of those that meet the constraints and the limits. With several goals there is none, see fronts.py."""
+    if file.goals:
+        return None
     values = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None and not broken(t, file.space)]
     values = [t for t in values if met(file.limits, measured(t))]
     sign = 1.0 if file.direction == "minimize" else -1.0

@@ -20,9 +20,10 @@ from jumbo_bo.learning import cache
 from jumbo_bo.learning.features import FeatureNet
 from jumbo_bo.learning.past_file import FORMAT
 from jumbo_bo.learning.training import JUDGED_FROM
-from jumbo_bo.measured import quantity_history
 from jumbo_bo.methods import METHODS, Recipe
 from jumbo_bo.optimizer import Optimizer
+from jumbo_bo.pareto import ParetoOptimizer
+from jumbo_bo.quantities import quantity_history
 from jumbo_bo.runner.kept import old_runs
 from jumbo_bo.study.study_file import StudyFile
 from jumbo_bo.wording import learned
@@ -50,10 +51,13 @@ def build_optimizer(
         with suppress(OSError):  # reading them will say it better
             files = look(paths)
         history = _combined(file.history(), own, recipe, note)
+        for goal in file.goals[1:]:
+            if history is not None and quantity_history(history, goal) is None:
+                note(f"The old runs do not have {goal.name!r}: it is learned from the new trials alone")
     optimizer = Optimizer(
         file.space,
         history,
-        file.direction,
+        {goal.name: goal.direction for goal in file.goals} or file.direction,
         limit,
         file.method,
         file.seed,
@@ -63,11 +67,13 @@ def build_optimizer(
         limits={limit.name: limit.ends for limit in file.limits} or None,
         beliefs=file.beliefs,
     )
+    if isinstance(optimizer, ParetoOptimizer):
+        optimizer.reference = dict(file.reference)
     if isinstance(history, History):
         _learn(optimizer, history, note)
         if files:
             with suppress(OSError):  # a cache that cannot be used costs only time
-                for each in file.limits:
+                for each in file.quantities:
                     its = quantity_history(history, each) or History.empty(file.space)
                     keep(_place_of(place, each.name), files, its, recipe, file.seed)
                 keep(place, files, history, recipe, file.seed)
@@ -77,7 +83,7 @@ def build_optimizer(
 def _remembered(place: Path, paths: Sequence[Path], recipe: Recipe, file: StudyFile) -> Remembered | None:
     """What was kept of the old runs, all of it or nothing."""
     known = remembered(place, paths, recipe, file.space)
-    limits = {x.name: remembered(_place_of(place, x.name), paths, recipe, file.space) for x in file.limits}
+    limits = {x.name: remembered(_place_of(place, x.name), paths, recipe, file.space) for x in file.quantities}
     if known is None or None in limits.values():
         return None
     return known._replace(limits={name: its for name, its in limits.items() if its is not None})
@@ -128,7 +134,7 @@ def _key(file: StudyFile, own: History | None) -> str:
     """By all that decides how files are read and what is learned from them."""
     sources = [[source.kind, source.where, dict(source.options)] for source in file.old_runs]
     learning = METHODS[file.method].learning
-    limits = [[limit.name, limit.direction] for limit in file.limits]
+    limits = [[one.name, one.direction] for one in file.quantities]
     study = [str(file.folder), file.direction, file.method, file.seed, file.space.fingerprint]
     told = [READING, FORMAT, jumbo_bo.__version__, study, learning, sources]
     told += [*([own.fingerprint] if own else []), *([limits] if limits else [])]

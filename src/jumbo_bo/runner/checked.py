@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+
 import optuna
+from optuna.exceptions import ExperimentalWarning
 from optuna.storages import BaseStorage
-from optuna.study import StudyDirection
 
 from jumbo_bo.data.spaces import keep, spaces_in
 from jumbo_bo.data.storage import shown
@@ -32,20 +35,35 @@ def check_study(file: StudyFile, storage: BaseStorage, create: bool) -> bool:
     if file.name in known:  # without a write: who only looks may not be allowed to
         study = optuna.load_study(storage=storage, study_name=file.name)
     else:
-        study = optuna.create_study(
-            storage=storage, study_name=file.name, direction=file.direction, load_if_exists=True
-        )
-    if study.directions != [StudyDirection[file.direction.upper()]]:
-        found = " and ".join(d.name.lower() for d in study.directions)
-        raise UserError(
-            f"the study {file.name!r} in {shown(file.address)} has direction {found}, but {file.path} says "
-            f"{file.direction}. Change it back, or give the study a new name"
-        )
+        directions = [goal.direction for goal in file.goals] or [file.direction]
+        study = optuna.create_study(storage=storage, study_name=file.name, directions=directions, load_if_exists=True)
+        if file.goals:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ExperimentalWarning)
+                study.set_metric_names(file.names)
+    _check_goals(file, study)
     before = spaces_in(study.user_attrs).records
     if not before:
         _check_foreign(file, study)
     after = keep(storage, study._study_id, file.space).records if create else before
     return 0 < len(before) < len(after)
+
+
+def _check_goals(file: StudyFile, study: optuna.Study) -> None:
+    wanted = [goal.direction for goal in file.goals] or [file.direction]
+    known = [d.name.lower() for d in study.directions]
+    names = study.metric_names if file.goals else None
+    if known != wanted or names not in (None, file.names):
+        there, here = _goals(known, names), _goals(wanted, file.names if names else None)
+        raise UserError(
+            f"the study {file.name!r} in {shown(file.address)} has direction {there}, but {file.path} says {here}. "
+            "Change it back, or give the study a new name"
+        )
+
+
+def _goals(directions: Sequence[str], names: Sequence[str] | None) -> str:
+    known = names or [""] * len(directions)
+    return " and ".join(f"{d} {name}".strip() for d, name in zip(directions, known, strict=True))
 
 
 def _check_foreign(file: StudyFile, study: optuna.Study) -> None:

@@ -23,6 +23,7 @@ from functools import partial
 from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.errors import UserError
+from jumbo_bo.fronts import front
 from jumbo_bo.held import holding
 from jumbo_bo.optimizer import Optimizer
 from jumbo_bo.runner.attempt import Outcome, attempts, failures, outcome, prepare
@@ -145,7 +146,8 @@ class Coordinator:
             )
             return
         self.trials = [told if t.number == told.number else t for t in self.trials]
-        self.watch.finished(told, best(self.trials, self.file))
+        top = told if told in self._front() else None  # of several goals
+        self.watch.finished(told, top or best(self.trials, self.file))
         self.failed_in_a_row = 0 if end.error is None else self.failed_in_a_row + 1
         if (n := self.failed_in_a_row) >= min(HOPELESS, self.limit) and self._n_values() == 0:
             raise UserError(
@@ -230,7 +232,7 @@ class Coordinator:
     def _ending(self) -> Ending | None:
         """None while there is something left to start."""
         n, top = self._n_finished(), best(self.trials, self.file)
-        ended = partial(Ending, finished=n, best=top, values=self._n_values())
+        ended = partial(Ending, finished=n, best=top, values=self._n_values(), front=self._front())
         if n >= self.limit:
             return ended("budget")
         if n + self._n_running() >= self.limit:
@@ -241,6 +243,10 @@ class Coordinator:
         if self._own_running() or waiting or not self._enough():
             return None
         return ended("stopped", chance=self.stopping.chance)
+
+    def _front(self) -> list[FrozenTrial]:
+        file = self.file
+        return front(self.trials, file.goals, file.space, file.limits) if file.goals else []
 
     def _n_values(self) -> int:
         return sum(t.value is not None for t in self.trials)

@@ -11,6 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.data.corrections import Correction
 from jumbo_bo.data.frames import closest
+from jumbo_bo.data.goals import Goal, told_values
 from jumbo_bo.data.limits import checked_measured
 from jumbo_bo.errors import QUOTED, InputError, UserError, brief, clip
 from jumbo_bo.held import holding
@@ -83,16 +84,17 @@ class Entry:
     params: Params | None
     value: float | None
     measured: Mapping[str, float] = field(default_factory=dict)  # limited quantities
+    others: Mapping[str, float] = field(default_factory=dict)  # goals after the first
     reason: str = ""  # of a failure
     by: str = ""  # who entered it, if that is known
 
 
-def parse(lines: Iterable[str]) -> list[Entry]:
+def parse(lines: Iterable[str], goals: Sequence[Goal] = ()) -> list[Entry]:
     """One JSON object per line; empty lines are skipped."""
-    return [_entry(f"line {i}: ", line) for i, line in enumerate(lines, 1) if line.strip()]
+    return [_entry(f"line {i}: ", line, goals) for i, line in enumerate(lines, 1) if line.strip()]
 
 
-def _entry(where: str, line: str) -> Entry:
+def _entry(where: str, line: str, goals: Sequence[Goal]) -> Entry:
     try:
         found = from_json(line)
     except ValueError as error:
@@ -114,8 +116,37 @@ def _entry(where: str, line: str) -> Entry:
     measured = found.get("measured", {})
     if not isinstance(measured, dict):
         raise UserError(f"{where}'measured' is {brief(measured)}, expected an object like {{\"latency_ms\": 18.2}}")
-    value = None if failed else number_of(found["value"], where)
-    return Entry(where, number, params, value, measured)
+    value, others = (None, {}) if failed else results_of(found["value"], goals, where)
+    return Entry(where, number, params, value, measured, others)
+
+
+def results_of(value: Any, goals: Sequence[Goal], where: str = "") -> tuple[float, dict[str, float]]:
+    """The value, and those of further goals. On a command line, texts such as '0.71' and 'time_s=18.2'."""
+    names = [goal.name for goal in goals]
+    if not where:
+        value = _by_name(value, names or ["value"])
+    if not goals:
+        return number_of(value if where else value[0], where), {}
+    try:
+        told_values(value, goals)
+    except InputError as error:
+        raise UserError(f"{where}{error}") from None
+    by_name = value if isinstance(value, dict) else dict(zip(names, value, strict=True))
+    first, *others = ((name, number_of(by_name[name], where)) for name in names)
+    return first[1], dict(others)
+
+
+def _by_name(texts: Sequence[str], names: Sequence[str]) -> list[str] | dict[str, str]:
+    """Either all with names or none."""
+    pairs = [text.rpartition("=") for text in texts]
+    if len(names) > 1 and all(is_pair for _, is_pair, _ in pairs):
+        if len({name for name, _, _ in pairs}) < len(pairs):
+            raise UserError(f"a goal is named twice in {' '.join(texts)}")
+        return {name: number for name, _, number in pairs}
+    if len(texts) != len(names):
+        found = f"is {len(texts)} value" if len(texts) == 1 else f"are {len(texts)} values"
+        raise UserError(f"there {found}, expected {len(names)}: {', '.join(names)}")
+    return list(texts)
 
 
 def number_of(value: Any, where: str = "") -> float:
@@ -250,7 +281,7 @@ def _checked_params(file: StudyFile, trials: Mapping[int, FrozenTrial], entry: E
 def _store(book: Book, trials: Mapping[int, FrozenTrial], entry: Entry, params: Params) -> FrozenTrial:
     user = {} if entry.value is not None else {ERROR: entry.reason or "reported as failed"}
     user |= {BY: entry.by} if entry.by else {}
-    measured = checked_measured(entry.measured, book.file.limits)
+    measured = checked_measured(entry.measured, book.file.limits) | dict(entry.others)
     if entry.number is None:
         state = TrialState.FAIL if entry.value is None else TrialState.COMPLETE
         return book.add(state, params, {WHY: "An experiment of your own.", **user}, entry.value, measured)

@@ -33,9 +33,11 @@ def seen(book: Book) -> Seen:
 def report_of(file: StudyFile, its: Seen, note: Callable[[str], None], old_runs: bool = True) -> str:
     """The page. Without the old runs it is made faster, and lacks what needs the model."""
     about = file.name, file.space, file.direction, its.trials
+    several = file.limits, file.goals, file.reference
     if not old_runs:
-        return page(*about, left_out=its.left_out, limits=file.limits)
+        return page(*about, None, None, None, its.left_out, *several)
     optimizer = build_optimizer(file, file.trials, note, whole=True, earlier=its.kept.old_runs)
     optimizer = follow(optimizer, its.kept.trials)
     stop = Stop(file.stop.gain, file.stop.chance) if file.stop else None
-    return page(*about, optimizer, transfer(optimizer), stop, its.left_out, file.limits)
+    moved = None if file.goals else transfer(optimizer)  # of several goals, each has its own
+    return page(*about, optimizer, moved, stop, its.left_out, *several)

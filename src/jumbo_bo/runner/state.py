@@ -11,6 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from jumbo_bo.data.corrections import NOTHING, Correction, Corrections
 from jumbo_bo.data.storage import shown
+from jumbo_bo.fronts import counting, front, values_of, volumes
 from jumbo_bo.runner.answers import trial_of
 from jumbo_bo.runner.book import best, n_counted, runner
 from jumbo_bo.runner.kept import Kept
@@ -36,20 +37,24 @@ class Status:
     remaining: Remaining | None = None
     corrections: tuple[Correction, ...] = ()
     kept: Kept = ALL  # what counts, where the space has changed
+    front: tuple[FrozenTrial, ...] = ()  # of several goals
+    gained: float | None = None  # share of the volume dominated by the trials that the last ones added
 
     def to_json(self) -> dict[str, Any]:
+        goals = self.file.goals
         return {
             "name": self.file.name,
             "storage": shown(self.file.address),
-            "direction": self.file.direction,
+            "direction": {goal.name: goal.direction for goal in goals} or self.file.direction,
             "trials": self.file.trials,
             "finished": self.finished,
             "counts": self.counts,
             "best": None if self.best is None else trial_of(self.best),
-            "running": [trial_of(t) for t in self.running],
-            "interrupted": [trial_of(t) for t in self.interrupted],
-            "open": [trial_of(t) for t in self.open],
-            "last": [trial_of(t) for t in self.last],
+            **({"front": [trial_of(t, goals) for t in self.front], "gained": self.gained} if goals else {}),
+            "running": [trial_of(t, goals) for t in self.running],
+            "interrupted": [trial_of(t, goals) for t in self.interrupted],
+            "open": [trial_of(t, goals) for t in self.open],
+            "last": [trial_of(t, goals) for t in self.last],
             "remaining": None if self.remaining is None else self.remaining._asdict(),
             "corrections": [asdict(entry) for entry in self.corrections],
             "earlier_space": self.kept.to_json() if self.kept.changes else None,
@@ -75,7 +80,16 @@ def status(file: StudyFile, kept: Kept, corrected: Corrections = NOTHING) -> Sta
         remaining(trials),
         corrected.entries,
         kept,
+        tuple(front(trials, file.goals, file.space, file.limits)) if file.goals else (),
+        _gained(file, trials) if file.goals else None,
     )
+
+
+def _gained(file: StudyFile, trials: Sequence[FrozenTrial]) -> float | None:
+    """By the last trials that may be on the front; None where these are all."""
+    some = sorted(counting(trials, file.goals, file.space, file.limits), key=lambda t: (t.datetime_complete, t.number))
+    found = volumes([values_of(t, file.goals) for t in some], file.goals, file.reference)
+    return 1.0 - found[-1 - LAST] if len(found) > LAST else None
 
 
 def _interrupted(file: StudyFile, begun: Sequence[FrozenTrial]) -> list[FrozenTrial]:

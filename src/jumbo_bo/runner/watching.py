@@ -33,4 +33,5 @@ class Ending:
     finished: int
     best: FrozenTrial | None
     chance: float = math.nan  # stopped: that something better is left
+    front: Sequence[FrozenTrial] = ()  # of several goals
     values: int = 0  # trials that have one; the best is None although there are some where none meets the limits

@@ -74,7 +74,7 @@ def ucb(predict: Predict, beta: float) -> Score:
     return score
 
 
-def log_expected_improvement(mean: Array, sd: Array, best: float) -> Array:  # (m,), (m,) -> (m,)
+def log_expected_improvement(mean: Array, sd: Array, best: float | Array) -> Array:  # (m,), (m,) -> (m,)
     """log E max(f - best, 0) for f ~ N(mean, sd^2), accurate also where the expectation itself would be 0.
 
     With u = (mean - best) / sd it is log sd + log(phi(u) + u Phi(u)). Below u = -1 the sum is phi(u) (1 - r) with

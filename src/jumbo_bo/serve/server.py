@@ -28,6 +28,10 @@ STEP = 0.2  # seconds between two looks whether the suggestion at hand is made
 def serve(path: Path, host: str, port: int, browser: bool, say: Callable[[str], None]) -> None:
     """Until Ctrl-C, which raises KeyboardInterrupt as soon as what was being stored is stored."""
     file = load(path)
+    if file.goals:
+        raise UserError(
+            f"{path} has several goals, and the page has room for one value; use `jumbo ask` and `jumbo tell`"
+        )
     with opened_book(file):
         pass  # what is wrong with the study is said before the page is there
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # that a request waits for another is no news

@@ -26,11 +26,15 @@ class Job:
     workers: int = 1
     timeout: float | None = None  # seconds per attempt
     retries: int = 0
-    limited: tuple[str, ...] = ()  # quantities with limits, keys of the line with the value
+    limited: tuple[str, ...] = ()  # further goals, and quantities with limits: keys of the line with the value
+    goals: tuple[str, ...] = ()  # those of them that are goals: without one the trial has failed
 
 
-def job_of(table: toml.Table, space: Space, limited: Sequence[str] = ()) -> Job:
-    table.only(*(f.name for f in fields(Job) if f.name != "limited"))
+def job_of(table: toml.Table, space: Space, limited: Sequence[str] = (), goals: Sequence[str] = ()) -> Job:
+    """`goals` where there are several; the first is the value, the others are among the `limited`."""
+    if goals and "value" in table.values:
+        raise table.error(f"{table.name}.value: the command prints the goals by their names; leave it out")
+    table.only(*(f.name for f in fields(Job) if f.name not in ("limited", "goals")))
     command: Any = table.values.get("command")
     if isinstance(command, str):
         listed = ", ".join(f'"{word}"' for word in command.split())
@@ -54,11 +58,12 @@ def job_of(table: toml.Table, space: Space, limited: Sequence[str] = ()) -> Job:
     return Job(
         tuple(command),
         table.take("input", toml.one_of("arguments", "json"), Job.input),
-        table.take("value", toml.TEXT, Job.value),
+        table.take("value", toml.TEXT, goals[0] if goals else Job.value),
         table.take("workers", toml.whole(1), Job.workers),
         table.take("timeout", toml.POSITIVE, Job.timeout),
         table.take("retries", toml.whole(0), Job.retries),
         tuple(limited),
+        tuple(goals[1:]),
     )
 
 

@@ -38,7 +38,8 @@ class OldRuns:
     options: Mapping[str, Any]  # of the reader: task, objective, direction, target, rename, fill, on_bad_rows, ...
 
 
-def old_runs_of(table: toml.Table, space: Space, limits: Sequence[str] = ()) -> OldRuns:
+def old_runs_of(table: toml.Table, space: Space, limits: Sequence[str] = (), value: str | None = None) -> OldRuns:
+    """`value` is the objective of a source that names none: the first of several goals."""
     kinds = [kind for kind in KINDS if kind in table.values]
     if not kinds:
         table.only(*KINDS, *dict.fromkeys(key for kind in KINDS for key in OPTIONS[kind]))  # perhaps one is misspelt
@@ -64,6 +65,8 @@ def old_runs_of(table: toml.Table, space: Space, limits: Sequence[str] = ()) -> 
     for key in ("studies", "experiments"):
         if isinstance(options.get(key), str):
             options[key] = [options[key]]
+    if value is not None and "objective" in OPTIONS[kind]:
+        options.setdefault("objective", value)
     if "rename" in options:
         roles = [options.get("objective", Columns.objective), *([options["task"]] if "task" in options else [])]
         _check_rename(table.table("rename"), [*space.names, *roles, *limits])

@@ -21,6 +21,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
+from jumbo_bo.data.goals import Goal, in_place
 from jumbo_bo.data.history import History
 from jumbo_bo.data.limits import Limit
 from jumbo_bo.data.spaces import conditions_in, distributions_in
@@ -31,11 +32,13 @@ from jumbo_bo.paths import at_home
 from jumbo_bo.space.beliefs import Belief
 from jumbo_bo.space.space import Params, Space
 from jumbo_bo.study import toml
+from jumbo_bo.study.goals import goals_in
 from jumbo_bo.study.job import Job, job_of
 from jumbo_bo.study.old_runs import DIRECTION, OldRuns, files, old_runs_of, read
 from jumbo_bo.study.stock import stock
 
 TABLES = ("history", "objective", "constraints")  # keys that are not fields of `StudyFile`
+OTHERS = ("path", "old_runs", "job", "defaults", "beliefs", "reference")  # fields that are no keys
 UNSAFE = re.compile(r'^[.~ ]|[/\\:*?"<>|]')  # in the name of a folder
 
 
@@ -65,6 +68,18 @@ class StudyFile:
     limits: tuple[Limit, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)  # parameter -> its value in trials from before it was one
     beliefs: Mapping[str, Belief] = field(default_factory=dict)  # parameter -> what it is probably about
+    goals: tuple[Goal, ...] = ()  # where there are several; `direction` is that of the first
+    reference: Mapping[str, float] = field(default_factory=dict)  # goal -> the worst value that is still of use
+
+    @property
+    def names(self) -> list[str]:
+        """Of several goals."""
+        return [goal.name for goal in self.goals]
+
+    @property
+    def quantities(self) -> tuple[Goal | Limit, ...]:
+        """What is measured beside the value, and has a model of its own."""
+        return (*self.goals[1:], *self.limits)
 
     @property
     def folder(self) -> Path:
@@ -97,10 +112,10 @@ class StudyFile:
 
     def history(self) -> History | None:
         """The old runs of all sources, None when the file names none."""
-        parts, names = [], [limit.name for limit in self.limits]
+        parts, names = [], [one.name for one in self.quantities]
         for i, source in enumerate(self.old_runs, 1):
             try:
-                parts.append(read(source, self.space, self.direction, self.folder, names))
+                parts.append(in_place(read(source, self.space, self.direction, self.folder, names), self.names))
             except (UserError, OSError, UnicodeDecodeError) as error:
                 raise UserError(f"{self.path}, {_numbered(i, self.old_runs)} ({source.kind}): {error}") from error
         try:
@@ -117,7 +132,7 @@ class StudyFile:
 def load(path: str | os.PathLike[str]) -> StudyFile:
     file = Path(at_home(path))
     top = toml.read(file)
-    own = [f.name for f in fields(StudyFile) if f.name not in ("path", "old_runs", "job", "defaults", "beliefs")]
+    own = [f.name for f in fields(StudyFile) if f.name not in OTHERS]
     top.only(*own, *TABLES)
     name = top.take("name", NAME)
     storage = top.take("storage", toml.TEXT, StudyFile.storage)
@@ -131,27 +146,31 @@ def load(path: str | os.PathLike[str]) -> StudyFile:
     if not (isinstance(entries, list) and all(isinstance(e, dict) for e in entries)):
         raise top.wrong("history", 'tables: [[history]] and below it files = "runs/*.csv"')
     limits = tuple(_limits(top.table("limits"), space)) if "limits" in top.values else ()
-    names = [limit.name for limit in limits]
+    goals, reference = goals_in(top, space)
+    value, names = goals[0].name if goals else None, [*(g.name for g in goals[1:]), *(limit.name for limit in limits)]
     old_runs = tuple(
-        old_runs_of(toml.Table(file, _numbered(i, entries), entry), space, names) for i, entry in enumerate(entries, 1)
+        old_runs_of(toml.Table(file, _numbered(i, entries), entry), space, names, value)
+        for i, entry in enumerate(entries, 1)
     )
     return StudyFile(
         file,
         name,
         space,
         storage,
-        top.take("direction", DIRECTION, StudyFile.direction),
+        goals[0].direction if goals else top.take("direction", DIRECTION, StudyFile.direction),
         top.take("trials", toml.whole(1), StudyFile.trials),
         top.take("method", toml.one_of(*METHODS), StudyFile.method),
         top.take("seed", toml.whole(0), StudyFile.seed),
         old_runs,
-        job_of(top.table("objective"), space, names) if "objective" in top.values else Job(()),
+        job_of(top.table("objective"), space, names, [g.name for g in goals]) if "objective" in top.values else Job(()),
         _stop(top.table("stop")) if "stop" in top.values else None,
         tuple(top.take("bounds", toml.RANGE)) if "bounds" in top.values else None,
         top.take("candidates", toml.TEXT, None),
         limits,
         toml.defaults(top, space),
         toml.beliefs(top, space),
+        goals,
+        reference,
     )
 
 
