@@ -278,7 +278,7 @@ class Optimizer(Retold, InNotebooks):
             beliefs=self.beliefs,
             unknown=np.setdiff1d(np.arange(len(trials)), trials.known(self.recipe.most_trials)),
             warp=trials.warp,
-            limits=self._measured.seen(self._trials, trials.rows),
+            limits=self._measured.seen(self._trials[self._n_old :], trials.rows),
         )
 
     def _quantity(self, about: Named) -> Optimizer:
