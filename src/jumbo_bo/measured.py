@@ -70,7 +70,7 @@ class Measured(Quantities):
         return met(self.about, trial.measured)
 
     def seen(self, told: Sequence[Trial], rows: Sequence[Trial]) -> Limits | None:
-        """As the recipe sees them; `rows` are those of its view. Old data of the target is known to the models already."""
+        """As the recipe sees them; `rows` are those of its view. The models know old data of the target already."""
         if not self.about:
             return None
         self.follow(told)
