@@ -37,6 +37,9 @@ TIMES = words("datetime timestamp created started finished updated")  # as the f
 SPENT = words("train training fit eval test wall inference total epoch gpu cpu run")
 UNITS = words("time times seconds secs sec minutes hours s ms duration")
 LENGTHS = words("duration seconds secs sec")  # measured, or set: for how long something is heated
+AFTER = words(
+    "s ms sec secs seconds min mins minutes h hours"
+)  # units that follow a name: 'duration_s', 'elapsed (min)'
 CLOCK = words("time date start end at ts epoch when")
 EPOCH = 1e9  # seconds since 1970: in 2001
 
@@ -76,6 +79,8 @@ def by_name(column: str, of_numbers: bool) -> str:
     if not parts:
         return ""
     last, before = parts[-1], set(parts[:-1])
+    if last in AFTER and parts[-2:-1] and parts[-2] in NAMES["a duration"]:
+        return "it looks like a duration"
     if parts[0] in TIMES:
         return "it looks like a time"
     if last in UNITS and set(SPENT) & before:
@@ -104,7 +109,8 @@ def by_text(cells: Sequence[str]) -> str:
 def by_numbers(column: str, low: float, set_by_hand: bool) -> str:
     """As `by_name`, where the numbers decide. `set_by_hand`: they are few, or in steps."""
     parts = words(column)
-    spent = parts[-1:] and (parts[-1] in LENGTHS or (parts[0] == "time" and set(parts[1:]) <= set(UNITS) and parts[1:]))
+    timed = parts[-1:] and (parts[-1] in LENGTHS or (parts[-1] in AFTER and parts[-2:-1] == ["duration"]))
+    spent = timed or (parts and parts[0] == "time" and set(parts[1:]) <= set(UNITS) and parts[1:])
     if spent and not set_by_hand:
         return "it looks like a duration"
     return "it looks like a time" if low > EPOCH and set(CLOCK) & set(parts) else ""
