@@ -23,6 +23,7 @@ from jumbo_bo.methods.base import Surrogate, Weighted
 from jumbo_bo.methods.limits import Doubt
 from jumbo_bo.models.gp import Blocks, Normal, mean_by_term, prior_mean
 from jumbo_bo.neighbours import OldRun, Witnesses, nearest, repeated
+from jumbo_bo.space.values import plain as in_plain
 from jumbo_bo.trials import Trial
 
 Array = npt.NDArray[np.float64]
@@ -243,7 +244,7 @@ def in_digits(p: Prediction) -> tuple[str, str, str]:
     way = min(abs(p.mean - p.low), abs(p.high - p.mean))
     deserved = math.ceil(math.log10(abs(p.mean) / way)) + 1 if p.mean and 0 < way < math.inf else 3
     digits = min(max(deserved, 2), MOST_DIGITS)
-    return f"{p.mean:.{digits}g}", f"{p.low:.{digits}g}", f"{p.high:.{digits}g}"
+    return in_plain(p.mean, digits), in_plain(p.low, digits), in_plain(p.high, digits)
 
 
 def voices(p: Parts, choice: Choice, view: View) -> str:

@@ -71,6 +71,7 @@ def test_short_names() -> None:
     assert short_names(["lr", "units"]) == {"lr": "lr", "units": "units"}
     assert short_names(["config/opt.lr", "config/net:units"]) == {"config/opt.lr": "lr", "config/net:units": "units"}
     assert short_names(["a.lr", "lr"]) == {"a.lr": "a.lr", "lr": "lr"}
+    assert short_names(["rig/conc (mol/l)"]) == {"rig/conc (mol/l)": "conc (mol/l)"}
     assert short_names(["a.", "b./", "", "."])["a."] == "a."
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -79,14 +80,16 @@ def settings(trial: FrozenTrial) -> str:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """'config/optimizer.lr' is lr, unless another one ends like this.
+    """'config/optimizer.lr' is lr, unless another one ends like this. Units stay whole.
 
-    >>> short_names(["model.lr", "model.head.units", "model.body.units"])
-    {'model.lr': 'lr', 'model.head.units': 'head.units', 'model.body.units': 'body.units'}
+    >>> short_names(["model.lr", "head.units", "body.units", "rig.flow (l/h)"])
+    {'model.lr': 'lr', 'head.units': 'head.units', 'body.units': 'body.units', 'rig.flow (l/h)': 'flow (l/h)'}
     """
 
     def ends(name: str) -> list[str]:  # the shortest first
-        return [name[i:] for i in range(len(name) - 1, -1, -1) if i == 0 or (name[i - 1] in "./:" and name[i:].strip())]
+        plain = len(re.split(r"[(\[{]", name, maxsplit=1)[0])  # what stands in brackets is no path
+        starts = [i + 1 for i in range(plain) if name[i] in "./:" and name[i + 1 :].strip()]
+        return [name[i:] for i in [*reversed(starts), 0]]
 
     all_ends = [end for name in names for end in ends(name)]
     return {name: next((end for end in ends(name) if all_ends.count(end) == 1), name) for name in names}

@@ -43,6 +43,16 @@ def spelled(value: Any) -> str:
         return brief(value)
 
 
+def plain(value: float, digits: int) -> str:
+    """So many digits, without an exponent where the number is short without one.
+
+    >>> [plain(x, 2) for x in (116.8, -98765.0, 0.00012, 3.2e9, math.inf)]
+    ['120', '-99000', '0.00012', '3.2e+09', 'inf']
+    """
+    text = f"{value:.{digits}g}"
+    return f"{float(text):.0f}" if "e+" in text and abs(value) < 1e6 else text
+
+
 def in_digits(value: float, finest: float | None = None) -> str:
     """For people: four digits, or as many as tell differences of `finest` apart, and whole numbers whole.
 
