@@ -153,7 +153,7 @@ def _verdict(tasks: list[TaskTransfer], gain: float, share: float, n: int) -> st
     used = "" if math.isnan(share) else f"{share:.0%} of what the model predicts comes from the old runs"
     also = used and f", and {used}"
     if n < ENOUGH:
-        return f"Too early to tell: {n} trials, {ENOUGH} needed{used and f'; {used}'}."
+        return f"Too early to tell: {n} trial{'s' if n != 1 else ''}, {ENOUGH} needed{used and f'; {used}'}."
     best = tasks[0]
     if gain > CLEAR:
         reverse = " It is used in reverse: what was good there is bad here." if best.weight < -CLEAR else ""

@@ -17,6 +17,8 @@ from jumbo_bo.errors import UserError
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
+    from jumbo_bo.space.space import Params, Space
+
 
 def ask(
     study: StudyPath,
@@ -181,20 +183,30 @@ def explain(
         from jumbo_bo.runner.book import opened_book
         from jumbo_bo.study.study_file import load
 
-        with opened_book(load(study), create=False) as book:
+        file = load(study)
+        with opened_book(file, create=False) as book:
             said = answers.explained(book, trial)
         if in_json:
             typer.echo(json.dumps(said, indent=1))
             return
         screen, reasons = console(), said["reasons"]
-        screen.print(f"trial {trial}: {', '.join(f'{name}={value}' for name, value in said['params'].items())}")
+        screen.print(f"trial {trial}: {_listed(said['params'], file.space)}")
         screen.print(str(said["why"]))
         if reasons["predicted"]["mean"] is not None and said["value"] is not None:
             low, high = number(reasons["predicted"]["low"]), number(reasons["predicted"]["high"])
             screen.print(f"Expected {low} to {high} (90%), measured {number(said['value'])}")
         for run in reasons["nearest"]:
-            close = ", ".join(f"{name}={value}" for name, value in run["params"].items())
-            screen.print(f"  old run of {run['task']}: {number(run['value'])} with {close}")
+            screen.print(
+                f"  old run of {run['task']}: {number(run['value'])} with {_listed(run['params'], file.space)}"
+            )
+
+
+def _listed(params: Params, space: Space) -> str:
+    """The parameters that the space still has with the digits they deserve."""
+    from jumbo_bo.space.values import shown, spelled
+
+    known = space.distributions
+    return ", ".join(f"{n}={shown(v, known[n]) if n in known else spelled(v)}" for n, v in params.items())
 
 
 def _show_best(screen: Console, top: FrozenTrial | None) -> None:
