@@ -71,11 +71,27 @@ _THRESHOLDS = (
     Variant("Offline DKL", "offline-dkl"),
 )
 
+_SHARES = tuple(Variant(f"JUMBO {x}", f"jumbo:threshold={x}" if x != "0.2" else "jumbo") for x in SHARES)
+_FORMS = (
+    Variant("JUMBO, constant lambda", "jumbo:gate=constant"),
+    Variant("JUMBO, linear regression", "jumbo:warm=linear"),
+)
+
 ABLATIONS = {
     "threshold": _temporal(
-        "How much does the threshold l_alpha of the gate matter? (paper, Table 'l_alpha')",
-        *(Variant(f"JUMBO {x}", f"jumbo:threshold={x}" if x != "0.2" else "jumbo") for x in SHARES),
-        *_THRESHOLDS,
+        "How much does the threshold l_alpha of the gate matter? (paper, Table 'l_alpha')", *_SHARES, *_THRESHOLDS
+    ),
+    "slice": Ablation(
+        "From three other data sets to Slice: the threshold, a constant lambda, linear regression?",
+        "fcnet-dt",
+        ("slice",),
+        (*_SHARES, *_FORMS),
+    ),
+    "circuit-forms": _circuit(
+        "The threshold of JUMBO at its best, a constant lambda, linear regression, and one signal for the circuit?",
+        *_SHARES,
+        *_FORMS,
+        Variant("JUMBO, one signal", "jumbo", "tasks=1"),
     ),
     "parts": _temporal(
         "JUMBO at its best with one part as the paper prints it: what made the difference?",
