@@ -16,8 +16,6 @@ configuration. GPSampler and TPE are told the distance to the limit by `Trial.se
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -29,6 +27,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
 import optuna
+from repeated import all_runs, parsed
 
 from jumbo_bo.bench.synthetic import FAMILIES, NOISE, random_smooth
 from jumbo_bo.bench.tables import FCNET, SMALL, table
@@ -205,26 +204,8 @@ def show(found: Sequence[dict[str, Any]], trials: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--trials", type=int, default=max(AFTER))
-    parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS))
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--cache", type=Path, default=Path("~/.cache/jumbo-bo").expanduser())
-    parser.add_argument("--out", type=Path, help="a JSON file for all regrets; runs in it are not repeated")
-    options = parser.parse_args()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    found = json.loads(options.out.read_text()) if options.out and options.out.exists() else []
-    done = {(r["problem"], r["method"], r["seed"]) for r in found}
-    for seed in range(options.first_seed, options.first_seed + options.seeds):
-        for name in options.problems:
-            for method in options.methods:
-                if (name, method, seed) not in done:
-                    found.append(run(name, method, seed, options.trials, options.cache))
-                    if options.out:
-                        options.out.write_text(json.dumps(found))
-    show(found, options.trials)
+    options = parsed(__doc__, max(AFTER), PROBLEMS, METHODS)
+    show(all_runs(options, run), options.trials)
 
 
 if __name__ == "__main__":

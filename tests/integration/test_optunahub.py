@@ -47,10 +47,10 @@ def test_the_example(local: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Old runs rate this" in capsys.readouterr().out
 
 
-def test_the_example_of_the_page(local: None) -> None:
+def test_the_example_of_the_page(local: None, tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", (PACKAGE / "README.md").read_text(), re.DOTALL)
-    names: dict[str, Any] = {}
-    exec(compile(code, "README.md", "exec"), names)
+    (tmp_path / "example.py").write_text(code)
+    names = runpy.run_path(str(tmp_path / "example.py"))
     assert len(names["study"].trials) == 8
     assert all("why" in trial.user_attrs for trial in names["study"].trials)
 

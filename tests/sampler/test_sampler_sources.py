@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -72,9 +73,9 @@ def test_a_name_or_an_address_is_answered_with_what_to_write(
     assert "write source_studies=[optuna.load_study(study_name='last-week', storage=...)]" in name
     address = answer("sqlite:///old.db")
     code = address.partition("write source_studies=")[2]
-    names: dict[str, Any] = {"optuna": optuna}
-    exec(f"found = {code}", names)
-    assert [study.study_name for study in names["found"]] == ["copy", "last-week"]
+    Path("as_written.py").write_text(f"import optuna\nfound = {code}\n")
+    found = runpy.run_path("as_written.py")["found"]
+    assert [study.study_name for study in found] == ["copy", "last-week"]
     assert "does not exist" in answer("sqlite:///none.db")
     assert not (tmp_path / "none.db").exists()
 

@@ -182,8 +182,13 @@ def _check_width(file: Path, names: Collection[str]) -> None:
 
 def _python_jsonl(file: Path) -> pl.DataFrame:
     """Slower, but takes the NaN and Infinity that Python's json module writes, and knows the line of an error."""
+    return of_lines(file, text_of(file))
+
+
+def of_lines(file: Path, text: str) -> pl.DataFrame:
+    """One run per line, of a file or of its first lines."""
     rows: list[dict[str, Any]] = []
-    for i, line in enumerate(text_of(file).split("\n"), start=1):
+    for i, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:

@@ -12,7 +12,7 @@ import polars as pl
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
-from jumbo_bo.data.files import MOST_COLUMNS, SEPARATOR, readable, scan
+from jumbo_bo.data.files import MOST_COLUMNS, SEPARATOR, of_lines, readable, scan
 from jumbo_bo.data.frames import text_or_typed
 from jumbo_bo.data.storage import check_has_studies, opened
 from jumbo_bo.data.trackers.mlflow import first_runs as first_mlflow_runs
@@ -105,26 +105,9 @@ def _of_table(file: Path, size: int) -> Head:
         if kind in SEPARATOR:
             frame = pl.read_csv(BytesIO(piece), separator=SEPARATOR[kind], infer_schema_length=None)
         else:
-            frame = _of_lines(file, piece)
+            frame = of_lines(file, piece.decode("utf-8"))
         rows, exact = frame.height, len(piece) >= size
         return Head("files", str(file), file.stem, rows if exact else rows * size // len(piece), exact, frame, size)
-
-
-def _of_lines(file: Path, piece: bytes) -> pl.DataFrame:
-    rows = []
-    for i, line in enumerate(piece.decode("utf-8").split("\n"), start=1):
-        if line.strip():
-            try:
-                row = from_json(line)
-            except ValueError as error:
-                raise InputError(f"{file} line {i}: not JSON ({error})") from None
-            if not isinstance(row, dict):
-                raise InputError(f"{file} line {i}: expected an object with a run")
-            rows.append(row)
-    names = dict.fromkeys(name for row in rows for name in row)
-    if len(names) > MOST_COLUMNS:
-        raise InputError(f"{file} has more than {MOST_COLUMNS:,} different keys")
-    return _frame(rows, names)
 
 
 def _of_storage(place: Place) -> Iterator[Head]:
